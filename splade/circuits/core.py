@@ -1,0 +1,66 @@
+"""A prediction with everything needed to explain it, and the circuit: the few tokens that carry it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from splade.models.heads import LinearRegion
+from splade.models.sparse import SparseRows
+
+# How sharply the soft mask of training falls off around the last token kept, relative to that token's attribution.
+MASK_SHARPNESS = 10.0
+
+
+@dataclass(frozen=True)
+class CircuitState:
+    """Logits, the sparse rows they were computed from, and the affine map between the two."""
+
+    logits: Tensor
+    """(R, C)."""
+    rows: SparseRows
+    """Active tokens and their values s (in training also inactive ones near their threshold, with value 0)."""
+    scores: Tensor
+    """(N,) the scores z behind `rows.value`, before the gate."""
+    region: LinearRegion
+
+    @property
+    def sparse_vector(self) -> Tensor:
+        """(R, V) s as a dense tensor, built when asked for."""
+        return self.rows.to_dense()
+
+    @property
+    def W_eff(self) -> Tensor:
+        """(R, C, V) effective weights, built when asked for."""
+        return self.region.dense()
+
+    @property
+    def b_eff(self) -> Tensor:
+        """(R, C) effective bias."""
+        return self.region.b_eff
+
+
+def circuit_size(active: Tensor, share: float) -> Tensor:
+    """(R,) tokens a circuit keeps: the share of a row's *active* tokens, rounded up, so at least one if any is."""
+    return torch.ceil(active * share - 1e-6).long()
+
+
+def circuit_mask(attribution: SparseRows, active: Tensor, share: float, *, soft: bool = False) -> Tensor:
+    """(N,) which entries belong to the circuit: the top share of each row's active tokens by |attribution|.
+
+    `active` (N,) bool. Hard: 1 or 0. Soft (training): σ(k·(|a| − edge)/edge), with edge the |attribution| of the last
+    token kept, which is 1/2 there and close to 1 or 0 elsewhere, so that masking does not jump from step to step.
+    """
+    size = attribution.value.abs().detach() * active  # inactive entries rank last
+    counts = attribution.with_value(active.to(size.dtype)).sum_rows()
+    keep = circuit_size(counts, share)  # (R,)
+    rank = attribution.rank_in_row(size)
+    hard = (rank < keep[attribution.row]) & active
+    if not soft:
+        return hard.to(size.dtype)
+    last = (rank == keep[attribution.row] - 1) & active
+    edge = torch.zeros(attribution.num_rows, device=size.device).index_add(0, attribution.row[last], size[last])
+    edge = edge[attribution.row] + 1e-6
+    return torch.sigmoid(MASK_SHARPNESS * (size - edge) / edge) * active

@@ -1,0 +1,74 @@
+"""GECO: minimise the circuit objective subject to cross-entropy ≤ τ (Rezende & Viola, 2018)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from splade.errors import TrainingError
+
+LARGEST_LOG_LAMBDA = 5.0
+"""λ stays within e^±5: beyond that one side of the trade has no influence left and takes long to come back."""
+
+RECENT = 50
+"""Warm-up values of the cross-entropy that τ is read from; older ones are of a model that knew less."""
+
+TAU_PERCENTILE = 25
+"""τ is what the warm-up reached in its better batches: ambitious, and known to be possible."""
+
+SMOOTHING = 0.98
+"""Weight of the past in the moving average of CE − τ; single batches are far noisier than the constraint."""
+
+
+@dataclass
+class GECOController:
+    """One multiplier λ for the cross-entropy, raised while the constraint is broken and lowered while it holds.
+
+        log λ ← clamp(log λ + η·EMA(CE − τ), ±5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
+    """
+
+    steps_per_epoch: int
+    tau: float | None = None
+    log_lambda: float = 0.0
+    gap: float | None = None
+    """Moving average of CE − τ; None before the first circuit step."""
+    recent: list[float] = field(default_factory=list)
+
+    @property
+    def weight(self) -> float:
+        """λ."""
+        return math.exp(self.log_lambda)
+
+    def observe_warmup(self, ce: float) -> None:
+        """Note the cross-entropy of one warm-up step."""
+        self.recent = [*self.recent[-(RECENT - 1) :], ce]
+
+    def start(self, tau: float | None = None) -> None:
+        """End the warm-up and fix τ: `tau` if given, else the 25th percentile of the recent warm-up values."""
+        if tau is None:
+            if len(self.recent) < 2:
+                raise TrainingError(
+                    f"The warm-up had {len(self.recent)} step(s), too few to set the constraint on the cross-entropy "
+                    "from; use more training texts or epochs, a larger training.warmup_fraction or a smaller "
+                    "training.batch_size."
+                )
+            tau = float(np.percentile(self.recent, TAU_PERCENTILE))
+        self.tau = tau
+
+    def step(self, ce: float) -> None:
+        """Move λ after one optimiser step of the circuit phase."""
+        if self.tau is None:
+            raise TrainingError("The circuit phase began before the warm-up had ended.")
+        gap = ce - self.tau
+        self.gap = gap if self.gap is None else SMOOTHING * self.gap + (1 - SMOOTHING) * gap
+        moved = self.log_lambda + 2 / (self.steps_per_epoch + 1) * self.gap
+        self.log_lambda = min(max(moved, -LARGEST_LOG_LAMBDA), LARGEST_LOG_LAMBDA)
+
+    def state_dict(self) -> dict[str, object]:
+        return {"tau": self.tau, "log_lambda": self.log_lambda, "gap": self.gap, "recent": self.recent}
+
+    def load_state_dict(self, state: dict) -> None:
+        self.tau, self.log_lambda = state["tau"], state["log_lambda"]
+        self.gap, self.recent = state["gap"], list(state["recent"])

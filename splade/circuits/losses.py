@@ -1,0 +1,143 @@
+"""The circuit losses: completeness, separation, sparsity, and help for tokens that hardly ever fire.
+
+Each returns one number a row (text or position), never a mean, so that the loop can weigh rows alike however they are
+spread over accumulated batches and processes.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from splade.circuits.core import CircuitState, circuit_mask
+from splade.models.layers.activation import JumpReLUGate
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.sparse import SparseRows
+
+CENTROID_DECAY = 0.95
+"""Weight of the past in a class centroid: the average looks back about 20 batches in which the class occurred."""
+
+FREQUENCY_DECAY = 0.99
+"""Weight of the past in a token's firing frequency: about 100 batches."""
+
+UNDER_ACTIVE = 0.1
+"""A token that fires less than this share of the average frequency is under-active."""
+
+
+def completeness_loss(model: LexicalSAE, state: CircuitState, attribution: SparseRows, share: float) -> Tensor:
+    """(R,) KL(p_full ‖ p_circuit): the top share of a row's active tokens must predict as all of them do.
+
+    The full prediction is the constant; it must not be dragged down to what a bad circuit can say.
+    """
+    mask = circuit_mask(attribution, state.rows.value > 0, share, soft=True)  # (N,)
+    masked = model.decide(state.rows.with_value(state.rows.value * mask)).logits  # (R, C)
+    full = F.log_softmax(state.logits.detach(), -1)
+    return F.kl_div(F.log_softmax(masked, -1), full, log_target=True, reduction="none").sum(-1)
+
+
+class SeparationLoss(nn.Module):
+    """Triplet loss on attributions: nearer to the own class's centroid than to the nearest other one, by a margin.
+
+        loss = relu(m − (cos(a, own) − max_other cos(a, other))) + (1 − m)²/2,      m = sigmoid(raw)
+
+    The margin m is learned: with a share p of rows inside the margin, its gradient p − (1 − m) vanishes at m = 1 − p.
+    It grows as the circuits separate and gives way where they cannot. Centroids are moving averages of normalised
+    attributions and constants to the gradient, which flows through the batch's own attributions.
+    """
+
+    centroids: Tensor
+    seen: Tensor
+
+    def __init__(self, num_classes: int, vocab_size: int):
+        super().__init__()
+        self.raw_margin = nn.Parameter(torch.zeros(()))
+        self.register_buffer("centroids", torch.zeros(num_classes, vocab_size))
+        self.register_buffer("seen", torch.zeros(num_classes, dtype=torch.bool))
+
+    @property
+    def margin(self) -> Tensor:
+        return torch.sigmoid(self.raw_margin)
+
+    def similarities(self, attribution: SparseRows) -> Tensor:
+        """(R, C) cosine between each row's attribution and each class centroid."""
+        unit = _normalised(attribution)
+        centroids = F.normalize(self.centroids, dim=1)
+        columns = centroids.T.index_select(0, attribution.token) * unit.value[:, None]  # (N, C)
+        out = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
+        return out.index_add(0, attribution.row, columns)
+
+    def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
+        """(R,); zero for rows of a class without a centroid yet, or while no other class has one."""
+        similarity = self.similarities(attribution)  # (R, C)
+        own = F.one_hot(labels, len(self.centroids)).bool()
+        others = similarity.masked_fill(own | ~self.seen, -torch.inf).amax(1)  # the hardest negative
+        gap = similarity.gather(1, labels[:, None]).squeeze(1) - others
+        usable = self.seen[labels] & torch.isfinite(others) & (attribution.counts > 0)
+        triplet = F.relu(self.margin - gap) + 0.5 * (1 - self.margin) ** 2
+        return torch.where(usable, triplet, 0.0)
+
+    @torch.no_grad()
+    def class_sums(self, attribution: SparseRows, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Sums (C, V) of the batch's normalised attributions and rows (C,) by class, to be added over processes."""
+        unit = _normalised(attribution)
+        classes, vocab = self.centroids.shape
+        flat = torch.zeros(classes * vocab, device=unit.value.device)
+        flat.index_add_(0, labels[unit.row] * vocab + unit.token, unit.value)
+        return flat.view(classes, vocab), torch.bincount(labels, minlength=classes).float()
+
+    @torch.no_grad()
+    def update(self, sums: Tensor, counts: Tensor) -> None:
+        """Move the centroids of the classes that occurred."""
+        present = counts > 0
+        mean = sums[present] / counts[present, None]
+        old = torch.where(self.seen[present, None], self.centroids[present], mean)
+        self.centroids[present] = CENTROID_DECAY * old + (1 - CENTROID_DECAY) * mean
+        self.seen |= present
+
+
+def _normalised(attribution: SparseRows) -> SparseRows:
+    norm = attribution.sum_rows(attribution.value**2).clamp(min=1e-12).sqrt()
+    return attribution.with_value(attribution.value / norm[attribution.row])
+
+
+def expected_active(state: CircuitState, gate: JumpReLUGate) -> Tensor:
+    """(R,) Σ_j σ((z_j − θ_j)/ε): a differentiable count of a row's active tokens."""
+    return state.rows.sum_rows(gate.open_probability(state.scores, state.rows.token))
+
+
+class FrequencyPenalty(nn.Module):
+    """(R,) Σ_j relu(θ_j − z_j)/scale over under-active tokens j that nearly fired in the row.
+
+    Under-active: fires in fewer than a tenth as many texts as the average token that ever comes near its threshold.
+    The penalty acts only where such a token nearly fired: on every rare token at every step, an Adam-type optimiser
+    would turn however small a gradient into full strides and open all their gates.
+    """
+
+    fired: Tensor
+    near: Tensor
+
+    def __init__(self, vocab_size: int, active_target: float):
+        super().__init__()
+        self.active_target = active_target
+        self.register_buffer("fired", torch.zeros(vocab_size))  # EMA share of rows in which a token fires
+        self.register_buffer("near", torch.zeros(vocab_size))  # … in which it comes near its threshold
+
+    def forward(self, state: CircuitState, gate: JumpReLUGate) -> Tensor:
+        average = self.active_target / (self.near > 0).sum().clamp(min=1)
+        token = state.rows.token
+        starved = (self.fired[token] < UNDER_ACTIVE * average) & (state.rows.value == 0)
+        short = F.relu(gate.theta.index_select(0, token) - state.scores) / gate.scale
+        return state.rows.sum_rows(torch.where(starved, short, 0.0))
+
+    @torch.no_grad()
+    def counts(self, state: CircuitState) -> Tensor:
+        """(2, V) rows of the batch in which each token fires and comes near, to be added over processes."""
+        token, size = state.rows.token, len(self.fired)
+        fired = torch.bincount(token[state.rows.value > 0], minlength=size)
+        return torch.stack([fired, torch.bincount(token, minlength=size)]).float()
+
+    @torch.no_grad()
+    def update(self, counts: Tensor, rows: int) -> None:
+        self.fired.mul_(FREQUENCY_DECAY).add_(counts[0] / rows, alpha=1 - FREQUENCY_DECAY)
+        self.near.mul_(FREQUENCY_DECAY).add_(counts[1] / rows, alpha=1 - FREQUENCY_DECAY)

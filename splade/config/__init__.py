@@ -1,0 +1,18 @@
+"""Settings: what they are (``schema``) and how YAML and the command line fill them (``load``)."""
+
+from __future__ import annotations
+
+from splade.config.load import config_from_dict, config_to_yaml, load_config
+from splade.config.schema import Config, DataConfig, EvaluationConfig, LossWeights, ModelConfig, TrainingConfig
+
+__all__ = [
+    "Config",
+    "DataConfig",
+    "EvaluationConfig",
+    "LossWeights",
+    "ModelConfig",
+    "TrainingConfig",
+    "config_from_dict",
+    "config_to_yaml",
+    "load_config",
+]

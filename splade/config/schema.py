@@ -1,0 +1,245 @@
+"""Every setting of an experiment, with its type, its range, its default and the reason it exists.
+
+The dataclasses are frozen: a run is described once, written to ``config.yaml`` and never changed under way. Use
+``dataclasses.replace`` for a variation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validator
+from pydantic.dataclasses import dataclass
+from pydantic.functional_validators import AfterValidator, BeforeValidator
+
+SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+Gate = Literal["jumprelu"]
+Pooling = Literal["max"]
+Head = Literal["relu_mlp"]
+Recipe = Literal["cajt", "baseline"]
+SupportName = Literal["full", "neighbourhood", "dictionary"]
+
+ALL_ROWS = -1  # the seeds' way to say "the whole split"
+
+
+def _no_bool(value: object) -> object:
+    # Python counts True as the number 1; in a settings file `learning_rate: true` is a slip.
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _split_support(value: object) -> object:
+    return [name.strip() for name in value.split("+")] if isinstance(value, str) else value
+
+
+def _distinct(names: list[SupportName]) -> list[SupportName]:
+    if not names or len(set(names)) < len(names):
+        raise ValueError("must name one or more different supports")
+    return names
+
+
+def _sample_count(value: int) -> int:
+    if value != ALL_ROWS and value < 1:
+        raise ValueError("must be -1 (all rows) or a whole number above 0")
+    return value
+
+
+Flag = Annotated[bool, Strict()]
+Text = Annotated[str, StringConstraints(min_length=1)]
+PositiveInt = Annotated[int, Strict(), Field(gt=0)]
+NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
+Samples = Annotated[int, Strict(), AfterValidator(_sample_count)]
+# Not strict: YAML 1.1 reads `3e-4` as a string, and everybody means the number.
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Share = Annotated[Number, Field(gt=0, le=1)]
+ShareBelowOne = Annotated[Number, Field(gt=0, lt=1)]
+Supports = Annotated[list[SupportName], BeforeValidator(_split_support), AfterValidator(_distinct)]
+
+
+@dataclass(config=SETTINGS, frozen=True)
+class DataConfig:
+    """Which texts, and which of them train, validate and test."""
+
+    dataset_name: Text | None = "movie_sentences"
+    """A folder of the data root, a packaged set, one of the named sets (``sst2``, ``imdb``, ...) or a Hub name."""
+    dataset_config: Text | None = None
+    """The configuration of a Hub set that has several."""
+    train_file: Text | None = None
+    """Own training texts (CSV, TSV, JSONL, each also .gz, or Parquet); when given, ``dataset_name`` is not used."""
+    validation_file: Text | None = None
+    """Own validation texts; without them a stratified part of the training texts is held out."""
+    test_file: Text | None = None
+    """Own test texts."""
+    root: Text | None = None
+    """Folder with one folder a data set; null: the environment variable ``LEXICAL_SAE_DATA``."""
+    text_column: Text | None = None
+    """Column of the texts; null: ``text``, or what a named set calls it."""
+    label_column: Text | None = None
+    """Column of the labels; null: ``label``, or what a named set calls it."""
+    labels: list[Text] | None = None
+    """Class names in order; null: what the data set says, else the sorted distinct training labels."""
+    train_samples: Samples = ALL_ROWS
+    """Training texts used, a seeded stratified sample; -1: all."""
+    validation_samples: Samples = ALL_ROWS
+    """Validation texts used; -1: all."""
+    test_samples: Samples = ALL_ROWS
+    """Test texts used; -1: all."""
+    validation_fraction: ShareBelowOne = 0.1
+    """Share of the training texts held out when the source has no validation split."""
+    train_split: Text | None = None
+    """Split of the source that trains; null: ``train``."""
+    validation_split: Text | None = None
+    """Split of the source that validates; null: ``validation`` where there is one."""
+    test_split: Text | None = None
+    """Split of the source that tests; null: ``test`` where there is one."""
+    max_length: Annotated[int, Strict(), Field(ge=3)] = 128
+    """Tokens a text is cut to, its two special tokens included; what is cut is counted and reported."""
+
+    @model_validator(mode="after")
+    def _check_source(self) -> DataConfig:
+        if self.dataset_name is None and self.train_file is None:
+            raise ValueError("needs a 'dataset_name' or a 'train_file', and has neither")
+        if self.train_file is None and (self.validation_file or self.test_file):
+            raise ValueError("has a 'validation_file' or 'test_file' but no 'train_file' to go with it")
+        if self.labels is not None and len(set(self.labels)) < max(2, len(self.labels)):
+            raise ValueError("needs two or more different names in 'labels'")
+        return self
+
+
+@dataclass(config=SETTINGS, frozen=True)
+class ModelConfig:
+    """The encoder, which vocabulary tokens may fire, and the head that sums them."""
+
+    name: Text = "minilm"
+    """The backbone: the alias ``minilm``, a local folder or the Hub name of any masked language model."""
+    revision: Text | None = None
+    """Branch, tag or commit of a Hub backbone."""
+    support: Supports = field(default_factory=lambda: ["neighbourhood"])
+    """Tokens that may fire at a position: one name, or several joined (``neighbourhood+dictionary``, or a list)."""
+    neighbours: PositiveInt = 16
+    """Nearest whole words of each token in the frozen input embeddings that ``neighbourhood`` lets fire."""
+    exclude_stop_words: Flag = True
+    """Keep stop words from firing (negations always may), because they soak up contribution and explain nothing."""
+    dictionary_size: PositiveInt = 4000
+    """Number of frequent whole words in the ``dictionary`` support."""
+    dictionary_file: Text | None = None
+    """Own word list for ``dictionary``, one word a line."""
+    gate: Gate = "jumprelu"
+    """How a score becomes an activation or exactly zero."""
+    pooling: Pooling = "max"
+    """How a text's positions become one sparse vector (``training.pooling`` is read as this setting too)."""
+    head: Head = "relu_mlp"
+    """How the sparse vector becomes logits."""
+    hidden_size: PositiveInt = 256
+    """Width of the head's hidden layer."""
+    train_decoder: Flag = False
+    """Train the output embedding; frozen it keeps each token's meaning in place."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Precision of the backbone; auto: bfloat16 where the hardware is fast at it. The head is always float32."""
+
+
+@dataclass(config=SETTINGS, frozen=True)
+class LossWeights:
+    """Weights of the four circuit losses; 0 switches one off."""
+
+    completeness: NonNegative = 1.0
+    """The circuit alone must predict as the whole does."""
+    separation: NonNegative = 1.0
+    """Circuits of different classes must differ."""
+    sparsity: NonNegative = 0.3
+    """Few tokens may be active."""
+    frequency: NonNegative = 0.1
+    """Tokens that hardly ever fire are helped back."""
+
+
+@dataclass(config=SETTINGS, frozen=True)
+class TrainingConfig:
+    """The two-phase training: first cross-entropy alone, then circuit losses under a constraint on it."""
+
+    recipe: Recipe = "cajt"
+    """The set of losses; ``baseline`` is cross-entropy only."""
+    epochs: PositiveInt = 2
+    """Passes over the training texts."""
+    max_steps: PositiveInt | None = None
+    """Stop after so many optimiser steps; null: after the epochs."""
+    batch_size: PositiveInt | None = 32
+    """Texts a batch; null: chosen from the memory there is."""
+    gradient_accumulation_steps: PositiveInt = 1
+    """Batches whose gradients make one optimiser step."""
+    learning_rate: Positive = 1e-4
+    """Base learning rate of the backbone."""
+    head_learning_rate: Positive = 1e-3
+    """Learning rate of the head, which starts from nothing and needs longer strides."""
+    gate_learning_rate: Positive = 1e-2
+    """Learning rate of the thresholds, which under the backbone's rate would hardly move."""
+    weight_decay: NonNegative | None = None
+    """Decoupled weight decay; null: a tenth of the learning rate."""
+    lr_warmup_steps: NonNegativeInt = 50
+    """Steps over which the learning rate rises from zero."""
+    warmup_fraction: ShareBelowOne = 0.4
+    """Share of the steps spent on cross-entropy alone, from which the constraint is set."""
+    sparsity_target: Share = 0.1
+    """Share of a text's active tokens that make up its circuit."""
+    active_target: Positive = 30.0
+    """Active tokens a text that the sparsity pressure aims at; without an aim it would not stop before one."""
+    target_accuracy: Share | None = None
+    """Accuracy from which the bound on the cross-entropy is derived; null: from the warm-up."""
+    label_smoothing: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    """Share of the target probability spread over all classes."""
+    max_grad_norm: Positive = 1.0
+    """Gradients are scaled down to this norm."""
+    early_stopping_patience: PositiveInt | None = None
+    """Validations without improvement after which training ends; null: never."""
+    eval_every: PositiveInt | None = None
+    """Steps between validations; null: ten validations a run."""
+    save_every: PositiveInt | None = None
+    """Steps between checkpoints; null: one with every validation."""
+    log_every: PositiveInt = 10
+    """Steps between lines of ``metrics.jsonl``."""
+    loss_weights: LossWeights = field(default_factory=LossWeights)
+    """Weights of the circuit losses."""
+
+
+@dataclass(config=SETTINGS, frozen=True)
+class EvaluationConfig:
+    """What is measured after training, always on the test split."""
+
+    dense_baseline: Flag = False
+    """Also train the same backbone with an ordinary head, on the same data and budget."""
+    batch_size: PositiveInt = 64
+    """Texts a batch."""
+    completeness_shares: Annotated[list[Share], Field(min_length=1)] = field(
+        default_factory=lambda: [0.01, 0.05, 0.1, 0.2, 0.5]
+    )
+    """Shares of the active tokens kept when measuring how complete a circuit is."""
+    lexicon: Text | None = None
+    """People's word ratings to compare signs with: a file of word, tab, rating lines, or ``vader``; null: none."""
+    explain_samples: NonNegativeInt = 10
+    """Texts explained in the report."""
+    max_samples: Samples = ALL_ROWS
+    """Test texts the slower measurements look at; -1: all."""
+
+
+@dataclass(config=SETTINGS, frozen=True)
+class Config:
+    """One experiment."""
+
+    experiment_name: Text = "lexical_sae"
+    """Title of the report."""
+    output_dir: Text = "results/lexical_sae"
+    """Folder that receives everything the run leaves behind."""
+    seed: NonNegativeInt = 42
+    """Seed of every random choice."""
+    data: DataConfig = field(default_factory=DataConfig)
+    """Which texts."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    """Which model."""
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    """How it is trained."""
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    """What is measured."""

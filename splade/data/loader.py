@@ -1,0 +1,71 @@
+"""One call from settings to a data set: find the source, give its splits their parts, number the labels, sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from splade.config.schema import DataConfig
+from splade.data.columns import distinct_labels, encode_labels
+from splade.data.files import files_source
+from splade.data.hub import hub_source
+from splade.data.packaged import packaged_source
+from splade.data.root import root_source
+from splade.data.splits import TEST_SEED, Roles, assign_roles, carve, limit
+from splade.data.types import Dataset, Source, TextSplit
+from splade.errors import DataError
+
+
+def load_dataset(config: DataConfig, seed: int) -> Dataset:
+    """Load the set that ``config`` names: own files, else the data root, else a package, else the Hub."""
+    source = _find_source(config)
+    roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
+    train = source.splits[roles.train]()
+    names = list(config.labels or source.label_names or distinct_labels(train.labels))
+    pool = encode_labels(train, names)
+    if len(set(pool.labels)) < 2:
+        raise DataError(
+            f"{train.origin} has texts of {len(set(pool.labels))} class, but a classifier needs two or more; "
+            "check data.label_column."
+        )
+    notes = list(source.notes)
+    parts, carved = _divide(source, roles, pool, names, config.validation_fraction, seed)
+    notes += carved
+    for part, samples in (
+        ("train", config.train_samples),
+        ("validation", config.validation_samples),
+        ("test", config.test_samples),
+    ):
+        if samples > len(parts[part]):
+            notes.append(f"data.{part}_samples asks for {samples} texts, but there are {len(parts[part])}.")
+        parts[part] = limit(parts[part], samples, seed)
+    shared = len(set(parts["train"].texts) & set(parts["test"].texts))
+    if shared:
+        notes.append(f"{shared} different texts occur both in training and in test, as in the source.")
+    return Dataset(source.name, source.description, names, parts["train"], parts["validation"], parts["test"], notes)
+
+
+def _find_source(config: DataConfig) -> Source:
+    if config.train_file is not None:
+        return files_source(config)
+    return root_source(config) or packaged_source(str(config.dataset_name)) or hub_source(config)
+
+
+def _divide(
+    source: Source, roles: Roles, pool: TextSplit, names: list[str], fraction: float, seed: int
+) -> tuple[dict[str, TextSplit], list[str]]:
+    """Read the validation and test splits; what is missing is carved from the training texts, before any sampling."""
+    parts: dict[str, TextSplit] = {}
+    notes: list[str] = []
+    rows = np.arange(len(pool))
+    # Test first: its rows must not depend on the run's seed, which chooses the validation rows.
+    for part, split, part_seed in (("test", roles.test, TEST_SEED), ("validation", roles.validation, seed)):
+        if split is None:
+            rows, held_out = carve(rows, pool.labels, fraction, part_seed)
+            parts[part] = pool.take(held_out)
+            notes.append(f"{len(held_out)} training texts were held out for {part}.")
+            continue
+        parts[part] = encode_labels(source.splits[split](), names)
+        if split != part:
+            notes.append(f"The split '{split}' plays the {part}.")
+    parts["train"] = pool.take(rows) if len(rows) < len(pool) else pool
+    return parts, notes

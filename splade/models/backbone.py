@@ -1,0 +1,234 @@
+"""A pretrained masked language model, read as one hidden state per position.
+
+Every masked-LM ends in scores over the vocabulary, ``h·Eᵀ + b``. The backbone stops one step earlier and returns
+``h``; ``E`` and ``b`` are handed over once, by :meth:`Backbone.decoder`, to whoever projects onto words. This module is
+the only place that knows how model families differ.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+from splade.errors import BackboneError
+from splade.models.pretrained import load_pretrained
+
+Head = Literal["trained", "repaired"]
+
+# Scores recomputed as h·Eᵀ + b differ from the model's own by float32 rounding only; a head of another form (a scale, a
+# second bias) differs by far more than this.
+LARGEST_ROUNDING = 1e-3
+
+
+class Backbone(nn.Module):
+    """Token ids to hidden states ``h`` of shape (B, L, d), such that vocabulary scores are ``h·Eᵀ + b``.
+
+    ``head`` says where ``h`` comes from. ``trained``: the checkpoint's own masked-LM head, without its last product.
+    ``repaired``: the checkpoint has no such head, so ``h = transform(last hidden state)`` with ``transform`` started
+    at the identity and E the row-normalised input embeddings. On all-MiniLM-L6-v2 the first guess at an unmasked
+    position is then its own token 78 % of the time, against 0 % with a head left at random.
+    """
+
+    def __init__(self, model: PreTrainedModel, head: Head, notice: str | None = None) -> None:
+        """``model`` is a masked-LM in float32, and is taken apart. Use :meth:`from_name` or :meth:`from_config`."""
+        super().__init__()
+        self.config: PretrainedConfig = model.config
+        self.head: Head = head
+        #: What was found missing in the checkpoint and what was done about it, in one sentence; None if all is there.
+        self.notice = notice
+        self.tied = False
+        self.transform: nn.Module = nn.Identity()
+        # E and b are no parameters of the backbone: their owner is the encoder, which would save them a second time.
+        self._decoder_weight: Tensor | None = None  # None: the input embeddings, as they are or row-normalised
+        if head == "trained":
+            self.model = model
+            weight, self._decoder_bias = _detach_decoder(model)  # (V, d), (V,)
+            self.tied = weight is self.input_embeddings().weight
+            if not self.tied:
+                self._decoder_weight = weight.detach().clone()
+            self.hidden_size = weight.shape[1]
+        else:
+            self.model = cast(PreTrainedModel, model.base_model)
+            transform = _identity_transform(self.model)
+            self.transform = transform
+            self.hidden_size = transform.out_features
+            self._decoder_bias = torch.zeros(self.vocab_size)
+
+    @classmethod
+    def from_name(cls, name: str, *, revision: str | None = None) -> tuple[Backbone, PreTrainedTokenizerFast]:
+        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode."""
+        model, tokenizer, missing = load_pretrained(name, revision)
+        if _head_is_missing(model, missing):
+            notice = (
+                f"The checkpoint '{name}' has no trained masked-LM head, so the head starts from the identity and "
+                "row-normalised input embeddings instead of random weights."
+            )
+            return cls(model, "repaired", notice).eval(), tokenizer
+        probe = torch.arange(4).remainder(model.config.vocab_size)[None]  # (1, 4)
+        mask = torch.ones_like(probe)
+        with torch.no_grad():
+            try:
+                expected = model(input_ids=probe, attention_mask=mask)[0]  # (1, 4, V)
+                backbone = cls(model, "trained").eval()
+                weight, bias = backbone.decoder()
+                exact = torch.allclose(
+                    backbone(probe, mask) @ weight.T + bias, expected, atol=LARGEST_ROUNDING, rtol=LARGEST_ROUNDING
+                )
+            except (AttributeError, RuntimeError, TypeError):  # a head that cannot do without what was taken out
+                exact = False
+        if not exact:
+            raise BackboneError(
+                f"The scores of '{name}' (model type '{model.config.model_type}') are not a product of hidden states "
+                "and output embeddings, which Lexical-SAE needs; choose another masked language model."
+            )
+        return backbone, tokenizer
+
+    @classmethod
+    def from_config(cls, config: PretrainedConfig, head: Head) -> Backbone:
+        """The same structure with random weights, to load a saved state dict into."""
+        # A copy, because building a model writes into its config.
+        return cls(AutoModelForMaskedLM.from_config(copy.deepcopy(config), dtype=torch.float32), head).eval()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Hidden states (B, L, d) of token ids (B, L); positions whose mask is 0 are padding."""
+        return self.transform(self.model(input_ids=input_ids, attention_mask=attention_mask)[0])  # (B, L, d)
+
+    def input_embeddings(self) -> nn.Embedding:
+        """The word embeddings that turn token ids into the first layer's input."""
+        return cast(nn.Embedding, self.model.get_input_embeddings())
+
+    def frozen_embeddings(self) -> Tensor:
+        """A detached copy of the word embeddings, (V, d_emb)."""
+        return self.input_embeddings().weight.detach().clone()
+
+    def decoder(self) -> tuple[Tensor, Tensor]:
+        """Copies of the output embedding E (V, d) and its bias b (V,) to start from.
+
+        In a backbone made by :meth:`from_config` their shapes are right and their values random.
+        """
+        embeddings = self.frozen_embeddings()
+        if self.head == "repaired":
+            weight = F.normalize(embeddings, dim=-1)
+        else:
+            weight = embeddings if self._decoder_weight is None else self._decoder_weight.to(embeddings, copy=True)
+        return weight, self._decoder_bias.to(embeddings, copy=True)
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the embedding matrix; may exceed the tokenizer's length where a checkpoint pads it."""
+        return self.input_embeddings().num_embeddings
+
+    @property
+    def layers(self) -> int:
+        """Number of transformer layers."""
+        return self.config.num_hidden_layers
+
+    @property
+    def max_length(self) -> int:
+        """The most tokens a text may have, special tokens included."""
+        for name, module in self.model.named_modules():
+            # RoBERTa and its kin number positions from padding_idx + 1, so that many rows are never used.
+            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+                return module.num_embeddings - module.padding_idx - 1
+        return self.config.max_position_embeddings
+
+    @contextmanager
+    def bypass_layer(self, index: int) -> Iterator[None]:
+        """Within the context, layer ``index`` hands its input on unchanged."""
+        stacks = [m for m in self.model.modules() if isinstance(m, nn.ModuleList) and len(m) == self.layers]
+        if not stacks or not 0 <= index < self.layers:
+            found = f"{self.layers} layers, numbered from 0" if stacks else "no list of separate layers"
+            raise BackboneError(f"Layer {index} cannot be bypassed: this backbone has {found}; choose one of those.")
+
+        def hand_on(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            hidden = args[0] if args else kwargs["hidden_states"]
+            return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
+
+        handle = stacks[0][index].register_forward_hook(hand_on, with_kwargs=True)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+
+class _WithoutProduct(nn.Module):
+    """DeBERTa's newer head, which multiplies by the word embeddings itself, up to but without that product."""
+
+    def __init__(self, head: Any) -> None:  # DebertaV2LMPredictionHead, or DeBERTa's first version of it
+        super().__init__()
+        self.dense, self.activation, self.norm = head.dense, head.transform_act_fn, head.LayerNorm
+
+    def forward(self, hidden: Tensor, word_embeddings: nn.Embedding) -> Tensor:  # the second is the caller's habit
+        return self.norm(self.activation(self.dense(hidden)))
+
+
+def _detach_decoder(model: PreTrainedModel) -> tuple[Tensor, Tensor]:
+    """Make ``model`` return ``h`` where it returned ``h·Eᵀ + b``; give back E (V, d) and b (V,)."""
+    embeddings = cast(nn.Embedding, model.get_input_embeddings()).weight
+    decoder = model.get_output_embeddings()
+    weight: Tensor
+    bias: Tensor | None
+    if isinstance(decoder, nn.Linear) and decoder.out_features == embeddings.shape[0]:
+        bias = decoder.bias
+        _replace(model, decoder, nn.Identity())
+        for module in model.modules():  # several heads keep a second name for the bias, which is now of no use
+            for name, parameter in list(module.named_parameters(recurse=False)):
+                if parameter is bias:
+                    setattr(module, name, None)
+        weight = decoder.weight
+    elif hasattr(model, "lm_predictions"):
+        head: Any = cast(nn.Module, model.lm_predictions).lm_head
+        weight, bias = embeddings, head.bias
+        model.lm_predictions = _WithoutProduct(head)
+    else:
+        raise BackboneError(
+            f"The model type '{model.config.model_type}' has no output embedding over its vocabulary, which "
+            "Lexical-SAE needs; choose another masked language model."
+        )
+    return weight, torch.zeros(weight.shape[0]) if bias is None else bias.detach().clone()
+
+
+def _replace(root: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    for module in list(root.modules()):
+        for name, child in list(module.named_children()):
+            if child is old:
+                setattr(module, name, new)
+
+
+def _head_is_missing(model: PreTrainedModel, missing: set[str]) -> bool:
+    """Whether weights of the head were left at random; a bias of the decoder alone starts at zero and does no harm."""
+    decoder = model.get_output_embeddings()
+    bias = getattr(decoder, "bias", None)
+    inside = model.base_model_prefix + "."
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    return any(not key.startswith(inside) and parameters.get(key) is not bias for key in missing)
+
+
+def _identity_transform(base: PreTrainedModel) -> nn.Linear:
+    """A linear map from the last hidden state to the word embeddings' space, started at the identity.
+
+    Where embeddings are smaller than hidden states (ELECTRA), the model widens them by a projection P; the map starts
+    at its transpose, because ``h·(E·Pᵀ)ᵀ = (h·P)·Eᵀ``.
+    """
+    narrow, wide = cast(nn.Embedding, base.get_input_embeddings()).embedding_dim, base.config.hidden_size
+    transform = nn.Linear(wide, narrow)
+    with torch.no_grad():
+        transform.bias.zero_()
+        if narrow == wide:
+            nn.init.eye_(transform.weight)
+            return transform
+        for module in base.modules():
+            if isinstance(module, nn.Linear) and (module.in_features, module.out_features) == (narrow, wide):
+                transform.weight.copy_(module.weight.T)  # (d_emb, d)
+                return transform
+    raise BackboneError(
+        f"The word embeddings have {narrow} dimensions and the hidden states {wide}, with no projection between them "
+        "to start a head from; choose a checkpoint with a trained masked-LM head."
+    )

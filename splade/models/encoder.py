@@ -1,0 +1,132 @@
+"""The lexical encoder: hidden states to sparse rows over the vocabulary, through supports, scores, maximum and gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from splade.models.layers.activation import JumpReLUGate
+from splade.models.projection import best_position, pair_dot
+from splade.models.sparse import SparseRows
+from splade.models.support import Scene, Support
+
+# Bandwidths below θ that evaluation still looks at: the scan may run in bfloat16, and what it rounds down by a
+# hundredth must not be lost before the exact score is known.
+EVALUATION_MARGIN = 1.0
+
+
+@dataclass(frozen=True)
+class SparseSequence:
+    """Stands for the [B, L, V] sparse activations of a batch; becomes that tensor only by `to_dense()`."""
+
+    hidden: Tensor
+    """(B, L, d): vocabulary scores are hidden·Eᵀ + b."""
+    input_ids: Tensor
+    """(B, L)."""
+    attention_mask: Tensor
+    """(B, L): 0 for padding."""
+    encoder: LexicalEncoder
+
+    def to_dense(self) -> Tensor:
+        """(B, L, V) gated activations, the plain definition; for small inputs."""
+        return self.encoder.dense(self)
+
+
+class LexicalEncoder(nn.Module):
+    """Scores z = h·Eᵀ + b where a support allows them, the maximum over positions, then the gate."""
+
+    scan_weight: Tensor | None
+
+    def __init__(self, weight: Tensor, bias: Tensor, gate: JumpReLUGate, supports: list[Support], train_decoder: bool):
+        super().__init__()
+        self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
+        self.bias = nn.Parameter(bias)  # (V,)
+        self.gate = gate
+        self.supports = nn.ModuleList(supports)
+        self.register_buffer("suppressed", torch.zeros(len(bias), dtype=torch.bool))  # (V,): shut for every input
+        self._scan_copy: tuple[torch.dtype, Tensor] | None = None  # the decoder in the scan's precision
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.bias)
+
+    def _decoder_for_scan(self, dtype: torch.dtype) -> Tensor:
+        if dtype == self.weight.dtype:
+            return self.weight.detach()
+        if self.weight.requires_grad:
+            return self.weight.detach().to(dtype)
+        if self._scan_copy is None or self._scan_copy[0] != dtype or self._scan_copy[1].device != self.weight.device:
+            self._scan_copy = (dtype, self.weight.detach().to(dtype))
+        return self._scan_copy[1]
+
+    def _load_from_state_dict(self, *args, **kwargs) -> None:  # type: ignore[no-untyped-def]
+        self._scan_copy = None
+        super()._load_from_state_dict(*args, **kwargs)
+
+    @torch.no_grad()
+    def propose(self, sequence: SparseSequence, floor: Tensor) -> tuple[Tensor, Tensor]:
+        """Pairs (position (N,), token (N,)) of all supports whose score may exceed `floor` (V,)."""
+        hidden = sequence.hidden.detach()
+        scene = Scene(
+            hidden,
+            sequence.input_ids,
+            sequence.attention_mask.bool(),
+            self._decoder_for_scan(hidden.dtype),
+            torch.where(self.get_buffer("suppressed"), torch.inf, floor - self.bias.detach()).to(torch.float32),
+        )
+        pairs = [support.propose(scene) for support in self.supports]
+        return torch.cat([p for p, _ in pairs]), torch.cat([t for _, t in pairs])
+
+    def scores(self, sequence: SparseSequence, position: Tensor, token: Tensor) -> Tensor:
+        """(N,) z of chosen pairs in float32, differentiable."""
+        hidden = sequence.hidden.reshape(-1, sequence.hidden.shape[-1])  # (B·L, d)
+        return pair_dot(hidden, self.weight, position, token) + self.bias.index_select(0, token)
+
+    def pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
+        """One row a text, by the maximum over positions: the gated rows, and the scores z (N,) behind their values.
+
+        In training, entries just below their threshold stay in (with value 0), because θ learns from them.
+        """
+        length = sequence.input_ids.shape[1]
+        floor = self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
+        position, token = self.propose(sequence, floor)
+        with torch.no_grad():
+            rough = self.scores(sequence, position, token)
+        best = best_position(position // length, token, rough, self.vocab_size)
+        position, token = position[best], token[best]
+        z = self.scores(sequence, position, token)
+        value = self.gate(z, token)
+        rows = SparseRows(position // length, token, position, value, len(sequence.input_ids), self.vocab_size)
+        if self.training:
+            return rows, z
+        active = value > 0
+        return rows.select(active), z[active]
+
+    def dense(self, sequence: SparseSequence) -> Tensor:
+        """(B, L, V) activations by the plain formula."""
+        z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, V)
+        allowed = torch.stack(
+            [support.allows(sequence.input_ids, sequence.attention_mask.bool()) for support in self.supports]
+        ).any(0)
+        allowed &= ~self.get_buffer("suppressed")
+        everything = torch.arange(self.vocab_size, device=z.device).expand_as(z)
+        value = self.gate(z.flatten(), everything.flatten()).view_as(z)
+        return torch.where(allowed, value, 0.0)
+
+    @torch.no_grad()
+    def highest_scores(self, sequence: SparseSequence, count: int) -> Tensor:
+        """The `count`-th highest pooled score of each text that has so many, (B,) with −inf where it has fewer."""
+        everything = torch.full_like(self.bias, -torch.inf)
+        length = sequence.input_ids.shape[1]
+        position, token = self.propose(sequence, everything)
+        z = self.scores(sequence, position, token)
+        best = best_position(position // length, token, z, self.vocab_size)
+        rows = SparseRows(
+            position[best] // length, token[best], position[best], z[best], len(sequence.input_ids), self.vocab_size
+        )
+        at = rows.rank_in_row(rows.value) == count - 1
+        out = torch.full((rows.num_rows,), -torch.inf, device=z.device)
+        out[rows.row[at]] = rows.value[at]
+        return out

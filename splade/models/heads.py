@@ -1,0 +1,69 @@
+"""Heads: from a sparse row to logits, and the exact linear map each input was given. One class a kind, behind `HEADS`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from splade.models.sparse import SparseRows
+from splade.registry import Registry
+
+HEADS: Registry[type[nn.Module]] = Registry("head")
+
+# Standard deviation of the first layer's start: a text has tens of active tokens of size ~1, so pre-activations start
+# near ±0.1, neither saturated nor dead.
+INITIAL_STD = 0.02
+
+
+@dataclass(frozen=True)
+class LinearRegion:
+    """The affine map the head is on the region an input lies in: logit[c] = Σ_j s[j]·W_eff[c, j] + b_eff[c].
+
+    W_eff[c] = upstream[c] @ words.T, which is never formed whole unless asked for.
+    """
+
+    upstream: Tensor
+    """(R, C, H): derivative of each logit with respect to the first layer's output."""
+    words: Tensor
+    """(V, H): the first layer's weights, a row a vocabulary token."""
+    b_eff: Tensor
+    """(R, C)."""
+
+    def of_class(self, classes: Tensor) -> Tensor:
+        """(R, H) upstream rows of one class a row."""
+        return self.upstream[torch.arange(len(classes), device=classes.device), classes]
+
+    def columns(self, tokens: Tensor) -> Tensor:
+        """(R, C, K) W_eff of chosen tokens (K,)."""
+        return self.upstream @ self.words.index_select(0, tokens).T
+
+    def dense(self) -> Tensor:
+        """(R, C, V) W_eff whole."""
+        return self.upstream @ self.words.T
+
+
+@HEADS.register("relu_mlp")
+class ReluMLP(nn.Module):
+    """Linear(V, H) → ReLU → Linear(H, C), in float32.
+
+    With D = 1[W₁s + b₁ > 0]:  W_eff = W₂·diag(D)·W₁ and b_eff = W₂·diag(D)·b₁ + b₂ (Balestriero & Baraniuk, 2018).
+    """
+
+    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int):
+        super().__init__()
+        self.words = nn.Parameter(torch.empty(vocab_size, hidden_size))  # W₁ᵀ: a row a token, read only where active
+        self.bias = nn.Parameter(torch.zeros(hidden_size))
+        self.out = nn.Linear(hidden_size, num_classes)
+        nn.init.normal_(self.words, std=INITIAL_STD)
+
+    def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
+        """Logits (R, C) and the linear region."""
+        total = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
+        pre = total + self.bias  # (R, H)
+        logits = self.out(F.relu(pre))
+        open_units = (pre > 0).to(pre.dtype)  # (R, H): D, constant on the region
+        upstream = open_units[:, None, :] * self.out.weight  # (R, C, H)
+        return logits, LinearRegion(upstream, self.words, upstream @ self.bias + self.out.bias)

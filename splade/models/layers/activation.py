@@ -1,0 +1,81 @@
+"""Gates: which vocabulary scores count at all. One class a kind, behind `GATES`."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from splade.registry import Registry
+
+GATES: Registry[type[nn.Module]] = Registry("gate")
+
+# Half-width, in bandwidths, of the window around θ in which an entry influences it. σ'(±6) is a hundredth of σ'(0):
+# beyond it the surrogate gradient is noise, and leaving it out is what lets the backward pass touch few entries.
+SURROGATE_WINDOW = 6.0
+
+
+class _JumpReLU(torch.autograd.Function):
+    """s = relu(z)·1[z > θ]; ∂s/∂z = 1[z > θ > 0]; ∂s/∂θ ≈ −θ·σ'((z − θ)/ε)/ε (Rajamanoharan et al., 2024)."""
+
+    @staticmethod
+    def forward(ctx, z: Tensor, theta: Tensor, bandwidth: float) -> Tensor:  # type: ignore[override]
+        ctx.save_for_backward(z, theta)
+        ctx.bandwidth = bandwidth
+        return F.relu(z) * (z > theta)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[override]
+        z, theta = ctx.saved_tensors
+        distance = (z - theta) / ctx.bandwidth
+        kernel = torch.sigmoid(distance) * torch.sigmoid(-distance) * (distance.abs() < SURROGATE_WINDOW)
+        return grad * (z > theta), -grad * theta * kernel / ctx.bandwidth, None
+
+
+@GATES.register("jumprelu")
+class JumpReLUGate(nn.Module):
+    """relu(z)·1[z > θ_v], hard in training and evaluation alike; θ learns through a sigmoid of width ε around it.
+
+    θ = scale · softplus(raw): always positive, in float32, and it moves. `scale` is the spread of the scores the
+    untrained model gives (`calibrate`), so that one learning rate and one relative bandwidth suit any backbone; log θ
+    would barely move under an Adam-type optimiser, and a fixed bandwidth of 0.001 would pass almost no gradient.
+    """
+
+    RELATIVE_BANDWIDTH = 0.1
+    """ε as a share of `scale`: wide enough that dozens of scores a text fall into the window, narrow enough that the
+    L0 proxy counts what the hard gate keeps."""
+
+    scale: Tensor
+
+    def __init__(self, vocab_size: int):
+        super().__init__()
+        self.raw = nn.Parameter(torch.zeros(vocab_size))
+        self.register_buffer("scale", torch.ones(()))
+
+    @property
+    def bandwidth(self) -> float:
+        return self.RELATIVE_BANDWIDTH * float(self.scale)
+
+    @property
+    def theta(self) -> Tensor:
+        """(V,) thresholds."""
+        return self.scale * F.softplus(self.raw)
+
+    def floor(self, margin: float = SURROGATE_WINDOW) -> Tensor:
+        """(V,) score below which an entry is zero and has no influence on θ either."""
+        return (self.theta - margin * self.bandwidth).detach()
+
+    @torch.no_grad()
+    def calibrate(self, theta: float, scale: float) -> None:
+        """Start every threshold at `theta`, a quantile of the data's scores, in units of their spread `scale`."""
+        self.scale.fill_(scale)
+        ratio = torch.tensor(max(theta / scale, 1e-3))
+        self.raw.fill_(float(torch.log(torch.expm1(ratio))))  # softplus⁻¹
+
+    def forward(self, z: Tensor, token: Tensor) -> Tensor:
+        """z and token (N,) -> values (N,)."""
+        return _JumpReLU.apply(z, self.theta.index_select(0, token), self.bandwidth)
+
+    def open_probability(self, z: Tensor, token: Tensor) -> Tensor:
+        """(N,) σ((z − θ)/ε), whose sum over a text is the differentiable proxy of its number of active tokens."""
+        return torch.sigmoid((z - self.theta.index_select(0, token)) / self.bandwidth)

@@ -1,0 +1,140 @@
+"""LexicalSAE: a masked language model whose predictions are, exactly, short sums of named words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerFast
+
+from splade.circuits.core import CircuitState
+from splade.config.schema import ModelConfig
+from splade.models.backbone import Backbone
+from splade.models.encoder import LexicalEncoder, SparseSequence
+from splade.models.heads import HEADS
+from splade.models.layers.activation import GATES
+from splade.models.sparse import SparseRows
+from splade.models.support import SUPPORTS
+from splade.models.vocabulary import Vocabulary
+from splade.utils.cuda import pick_device, pick_dtype
+
+# Texts a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
+CALIBRATION_ROWS = 256
+
+# How many times denser than the target a model starts: enough for the warm-up to learn which tokens matter before the
+# circuit phase has to choose among them.
+INITIAL_DENSITY = 4.0
+
+
+class LexicalSAE(nn.Module):
+    """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
+
+        sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
+        state = model.classify(sparse_seq, attention_mask)      # CircuitState
+        state.logits, state.sparse_vector, state.W_eff, state.b_eff
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        tokenizer: PreTrainedTokenizerFast,
+        labels: Sequence[str],
+        config: ModelConfig,
+        *,
+        max_length: int,
+        dictionary: Sequence[int] = (),
+        blank: bool = False,
+    ):
+        """`blank`: leave out what a saved state dict will fill in."""
+        super().__init__()
+        self.config, self.labels, self.tokenizer = config, list(labels), tokenizer
+        self.max_length = min(max_length, backbone.max_length)
+        self.vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+        self.backbone = backbone
+        weight, bias = backbone.decoder()
+        embeddings = backbone.frozen_embeddings()
+        options = {
+            "neighbours": config.neighbours,
+            "embeddings": None if blank else embeddings,
+            "embedding_size": embeddings.shape[1],
+            "dictionary": dictionary,
+        }
+        self.encoder = LexicalEncoder(
+            weight,
+            bias,
+            GATES.get(config.gate)(backbone.vocab_size),
+            [SUPPORTS.get(name)(self.vocabulary, config.exclude_stop_words, **options) for name in config.support],
+            config.train_decoder,
+        )
+        self.head = HEADS.get(config.head)(backbone.vocab_size, config.hidden_size, len(self.labels))
+        self.precision = pick_dtype(pick_device(), config.dtype)
+
+    @property
+    def device(self) -> torch.device:
+        return self.encoder.bias.device
+
+    @property
+    def vocab_size(self) -> int:
+        return self.encoder.vocab_size
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
+        """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
+        with self._autocast():
+            hidden = self.backbone(input_ids, attention_mask)  # (B, L, d)
+        if self.precision == torch.float32:
+            hidden = hidden.float()
+        return SparseSequence(hidden, input_ids, attention_mask, self.encoder)
+
+    def classify(self, sequence: SparseSequence, attention_mask: Tensor | None = None) -> CircuitState:
+        """Pool over positions and decide; a row a text. `attention_mask` is already in the sequence, and optional."""
+        rows, scores = self.encoder.pool(sequence)
+        return self.decide(rows, scores)
+
+    def decide(self, rows: SparseRows, scores: Tensor | None = None) -> CircuitState:
+        """The head on any sparse rows, in float32 whatever the backbone's precision."""
+        with torch.autocast(self.device.type, enabled=False):
+            logits, region = self.head(rows)
+        return CircuitState(logits, rows, rows.value if scores is None else scores, region)
+
+    def _autocast(self):  # type: ignore[no-untyped-def]
+        if self.precision == torch.float32:
+            return nullcontext()
+        return torch.autocast(self.device.type, self.precision)
+
+    @torch.no_grad()
+    def calibrate(self, batches: Sequence[tuple[Tensor, Tensor]], active_target: float) -> None:
+        """Start the thresholds at a quantile of the data: about INITIAL_DENSITY × `active_target` active tokens a text.
+
+        The scores' spread (the standard deviation over texts' and ranks' scores) becomes the gate's unit.
+        """
+        was_training, count = self.training, max(1, round(INITIAL_DENSITY * active_target))
+        self.eval()
+        at_count, tops = [], []
+        for input_ids, mask in batches:
+            sequence = self(input_ids.to(self.device), mask.to(self.device))
+            at_count.append(self.encoder.highest_scores(sequence, count))
+            tops.append(self.encoder.highest_scores(sequence, max(1, round(active_target / 4))))
+        edge, top = torch.cat(at_count), torch.cat(tops)
+        finite = top[torch.isfinite(top)]
+        strong = float(finite.median()) if len(finite) else 1.0
+        edge = edge[torch.isfinite(edge)]
+        theta = float(edge.median()) if len(edge) else 0.0
+        theta = max(theta, 0.05 * strong)
+        self.encoder.gate.calibrate(theta, max(strong, 1e-3))
+        self.train(was_training)
+
+    def save_pretrained(self, folder: str | Path, **record: object) -> str:
+        """Write the model to a folder; see `splade.models.saving`. Returns the content hash."""
+        from splade.models.saving import save_model
+
+        return save_model(self, Path(folder), record)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, device: torch.device | str | None = None) -> LexicalSAE:
+        """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
+        from splade.models.saving import load_model
+
+        return load_model(Path(folder)).to(device or pick_device()).eval()

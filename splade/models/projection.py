@@ -1,0 +1,112 @@
+"""Vocabulary scores without the [B, L, V] tensor.
+
+Two steps. A *scan* in the fastest precision the hardware has finds which few (text, token) pairs can pass the gate and
+at which position each scored highest; every tile of scores is thrown away once read. Then `pair_dot` computes the
+scores of just those pairs in float32, and only they take part in the backward pass:
+
+    z[b, v] = max_l  h[b, l] · E[v] + bias[v]
+
+A gate with θ ≥ 0 is monotone in z, so gating after the maximum equals gating before it.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# Columns of a scan tile: 2,048 positions × 512 columns of bfloat16 are 2 MB, which stays in a core's cache while it is
+# reduced; measured on 2 cores, 256-512 cost 4 % over the bare GEMM, 4,096 cost 40 %.
+TILE_COLUMNS = 512
+
+# Pairs gathered at a time: 16,384 pairs × 384 numbers × 2 sides are 50 MB, the most a step of `pair_dot` holds.
+PAIR_CHUNK = 16_384
+
+
+class _PairDot(torch.autograd.Function):
+    """out[i] = rows[r_i] · table[t_i] in float32; saves indices and inputs, never the gathered vectors."""
+
+    @staticmethod
+    def forward(ctx, rows: Tensor, table: Tensor, row: Tensor, entry: Tensor) -> Tensor:  # type: ignore[override]
+        ctx.save_for_backward(rows, table, row, entry)
+        out = torch.empty(len(row), dtype=torch.float32, device=rows.device)
+        for start in range(0, len(row), PAIR_CHUNK):
+            part = slice(start, start + PAIR_CHUNK)
+            left, right = rows.index_select(0, row[part]), table.index_select(0, entry[part])  # (n, d)
+            out[part] = (left.float() * right.float()).sum(1)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[override]
+        rows, table, row, entry = ctx.saved_tensors
+        grad_rows = _weighted_sum(grad, table, entry, row, len(rows)) if ctx.needs_input_grad[0] else None
+        grad_table = _weighted_sum(grad, rows, row, entry, len(table)) if ctx.needs_input_grad[1] else None
+        return (
+            None if grad_rows is None else grad_rows.to(rows.dtype),
+            None if grad_table is None else grad_table.to(table.dtype),
+            None,
+            None,
+        )
+
+
+def _weighted_sum(weight: Tensor, source: Tensor, take: Tensor, into: Tensor, size: int) -> Tensor:
+    """out[r] = Σ_{i: into_i = r} weight_i · source[take_i], in an order that does not depend on threads."""
+    out = torch.zeros(size, source.shape[1], dtype=torch.float32, device=source.device)  # (size, d)
+    if len(into) == 0:
+        return out
+    order = torch.argsort(into, stable=True)
+    filled, counts = torch.unique_consecutive(into[order], return_counts=True)
+    offsets = counts.cumsum(0) - counts
+    sums = F.embedding_bag(
+        take[order], source.float(), offsets, mode="sum", per_sample_weights=weight[order].float()
+    )  # (filled, d)
+    return out.index_copy_(0, filled, sums)
+
+
+def pair_dot(rows: Tensor, table: Tensor, row: Tensor, entry: Tensor) -> Tensor:
+    """Dot products of chosen pairs: rows (R, d), table (T, d), row and entry (N,) -> (N,) float32, differentiable."""
+    return _PairDot.apply(rows, table, row, entry)
+
+
+@torch.no_grad()
+def scan_columns(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
+    """Find every (text, column) whose best score over the live positions exceeds `floor`.
+
+    hidden (B, L, d) and table (U, d) in the scan's precision, live (B, L) bool, floor (U,) the score to exceed.
+    Returns position (N,), flat index b·L + l of the best position, and column (N,). Ties go to any one position.
+    """
+    batch, length, width = hidden.shape
+    source = _live_source(live)  # (B, L)
+    rows = hidden.reshape(-1, width).index_select(0, source.flatten())  # (B·L, d): dead rows repeat a live one
+    positions, columns = [], []
+    for start in range(0, len(table), TILE_COLUMNS):
+        tile = (rows @ table[start : start + TILE_COLUMNS].T).view(batch, length, -1)  # (B, L, T)
+        text, column = (tile.amax(1) > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
+        best = tile[text, :, column].argmax(1)  # (n, L) -> (n,)
+        positions.append(source[text, best])
+        columns.append(column + start)
+    position, column = torch.cat(positions), torch.cat(columns)
+    kept = live.flatten()[position]  # a text without any live position proposes nothing
+    return position[kept], column[kept]
+
+
+def _live_source(live: Tensor) -> Tensor:
+    """For each position the flat index of a live one that may stand in for it in a maximum: itself, or the first."""
+    batch, length = live.shape
+    start = torch.arange(batch, device=live.device)[:, None] * length  # (B, 1)
+    own = start + torch.arange(length, device=live.device)  # (B, L)
+    first = start + live.int().argmax(1, keepdim=True)  # (B, 1)
+    return torch.where(live, own, first)
+
+
+@torch.no_grad()
+def best_position(text: Tensor, token: Tensor, score: Tensor, vocab_size: int) -> Tensor:
+    """Indices of the highest-scoring entry of each distinct (text, token), ordered by text and then token."""
+    if len(text) == 0:
+        return text
+    by_score = torch.argsort(score, descending=True, stable=True)
+    key = (text * vocab_size + token)[by_score]
+    sorted_key, by_key = torch.sort(key, stable=True)
+    first = torch.ones_like(sorted_key, dtype=torch.bool)
+    first[1:] = sorted_key[1:] != sorted_key[:-1]
+    return by_score[by_key[first]]

@@ -1,0 +1,71 @@
+"""Sparse rows over the vocabulary: what stands for a [R, V] matrix of which a few entries a row are not zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Entries (row, token, position, value), sorted by row and then token; no (row, token) occurs twice.
+
+    A row is a text (classification) or a position (tagging). `position` is the flat index b·L + l of the input position
+    an entry came from, which is what makes scores over input words exact.
+    """
+
+    row: Tensor
+    """(N,) which row each entry belongs to, ascending."""
+    token: Tensor
+    """(N,) vocabulary id."""
+    position: Tensor
+    """(N,) flat input position b·L + l."""
+    value: Tensor
+    """(N,) float32."""
+    num_rows: int
+    vocab_size: int
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def counts(self) -> Tensor:
+        """(R,) number of entries a row."""
+        return torch.bincount(self.row, minlength=self.num_rows)
+
+    @property
+    def offsets(self) -> Tensor:
+        """(R,) index of each row's first entry."""
+        counts = self.counts
+        return counts.cumsum(0) - counts
+
+    def with_value(self, value: Tensor) -> SparseRows:
+        """The same entries with other values."""
+        return replace(self, value=value)
+
+    def select(self, keep: Tensor) -> SparseRows:
+        """The entries where `keep` (N,) is true."""
+        return replace(
+            self, row=self.row[keep], token=self.token[keep], position=self.position[keep], value=self.value[keep]
+        )
+
+    def sum_rows(self, value: Tensor | None = None) -> Tensor:
+        """(R,) sum of a per-entry quantity, the values by default, over each row."""
+        value = self.value if value is None else value
+        return torch.zeros(self.num_rows, dtype=value.dtype, device=value.device).index_add(0, self.row, value)
+
+    def rank_in_row(self, score: Tensor) -> Tensor:
+        """(N,) rank of each entry within its row by descending score, 0 the highest; ties by vocabulary order."""
+        by_score = torch.argsort(score, descending=True, stable=True)
+        by_row = by_score[torch.argsort(self.row[by_score], stable=True)]  # entries grouped by row, best first
+        rank = torch.empty_like(self.row)
+        rank[by_row] = torch.arange(len(self), device=self.row.device) - self.offsets[self.row[by_row]]
+        return rank
+
+    def to_dense(self) -> Tensor:
+        """(R, V), built anew each time."""
+        flat = torch.zeros(self.num_rows * self.vocab_size, dtype=self.value.dtype, device=self.value.device)
+        flat = flat.index_add(0, self.row * self.vocab_size + self.token, self.value)
+        return flat.view(self.num_rows, self.vocab_size)

@@ -1,0 +1,184 @@
+"""What each entry of a tokenizer's vocabulary is: a word, a piece of one, punctuation or machinery.
+
+Tokenizers mark words in three ways: WordPiece marks what continues a word (``##ing``), byte-level BPE and SentencePiece
+mark what begins one (``Ġgood``, ``▁good``). After this module nobody needs to know which.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from splade.errors import BackboneError
+
+Marker = Literal["##", "Ġ", "▁"]
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(line.split())
+
+
+# Stop-word lists treat these as empty, yet they turn a sentence's meaning round: "not good" without "not" is "good".
+# The last two lines are what tokenizers make of "don't" and its kin (don ' t, or don 't).
+NEGATIONS = _words(
+    "no not never nor cannot without hardly barely scarcely nothing none neither nobody noone nowhere "
+    "cant couldnt hasnt t 't n't ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn "
+    "shan shouldn wasn weren won wouldn"
+)
+
+# scikit-learn's list was made for document retrieval and holds nouns, verbs and adjectives that a sentiment or topic
+# model lives on: "serious" and "empty" judge a film, "fire", "bill" and "system" name what a news item is about.
+CONTENT_EXCEPTIONS = _words(
+    "amount bill bottom call cry describe detail due empty enough except few fill find fire first found front full "
+    "hundred interest keep last least less mill mine move name part please serious show sincere system thick thin "
+    "together too top well whole"
+)
+
+# The list has "do" and "have" but not these forms of them, nor the endings that tokenizers cut from "we'll", "I've".
+FORGOTTEN_STOP_WORDS = _words("did does doing having ll ve")
+
+STOP_WORDS = (ENGLISH_STOP_WORDS | FORGOTTEN_STOP_WORDS) - NEGATIONS - CONTENT_EXCEPTIONS
+
+# Two letters are mostly abbreviations and debris ("th", "ng"); these few are words people know.
+SHORT_WORDS = _words("ai dr eu go mr ms no ok pc tv uk")
+SHORTEST_WORD = 3
+
+# What is shown for a token of white space alone.
+BLANK = "␣"
+
+APOSTROPHES = "'’"
+_UNUSED = re.compile(r"[\[<]unused_?\d+[\]>]|<0x[0-9A-F]{2}>", re.IGNORECASE)  # reserved slots, lone bytes
+_INNER_MARKS = re.compile(rf"(?<=\w)[{APOSTROPHES}-](?=\w)")
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Lists and boolean masks of length V, one entry per row of the embedding matrix."""
+
+    pieces: list[str]
+    """Tokens as the tokenizer writes them, markers included."""
+    names: list[str]
+    """Tokens as people read them: ``Ġgood`` and ``##ing`` are ``good`` and ``ing``."""
+    tokenizer: PreTrainedTokenizerFast
+    """Where they come from."""
+    marker: Marker
+    """How it marks the pieces of words."""
+    special: Tensor
+    """Machinery: special and unknown tokens, unused slots, placeholders, padding of the embedding matrix."""
+    starts_word: Tensor
+    """Written by the tokenizer only where a word begins."""
+    wordlike: Tensor
+    """Holds a letter or a digit, or is the bare sign that a word begins: part of a word and not punctuation."""
+    whole_word: Tensor
+    """A complete word of letters, fit to be shown as a reason."""
+    stop: Tensor
+    """Says nothing by itself: stop words (in any position, pieces included), single characters, numbers, punctuation.
+    Negations are not stop words."""
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: PreTrainedTokenizerFast, vocab_size: int) -> Vocabulary:
+        """Classify every token; rows of the embedding matrix beyond the tokenizer are special, ``[padding k]``."""
+        by_id = {index: piece for piece, index in tokenizer.get_vocab().items()}
+        if max(by_id) >= vocab_size:
+            raise BackboneError(
+                f"The tokenizer has token number {max(by_id)} but the model only {vocab_size} embeddings; use the "
+                "tokenizer that was saved with the model."
+            )
+        unnamed = [index for index in range(vocab_size) if index not in by_id]
+        by_id.update({index: f"[padding {k}]" for k, index in enumerate(unnamed)})
+        pieces = [by_id[index] for index in range(vocab_size)]
+
+        added = {index: token for index, token in tokenizer.added_tokens_decoder.items() if index < vocab_size}
+        marker = _find_marker(pieces)
+        names = [_name(piece, marker, tokenizer) if i not in added else piece for i, piece in enumerate(pieces)]
+        machinery = {*unnamed, *tokenizer.all_special_ids}
+        machinery |= {i for i, token in added.items() if token.special or not _is_word(names[i])}
+        special = [i in machinery or bool(_UNUSED.fullmatch(piece)) for i, piece in enumerate(pieces)]
+        starts = [
+            not special[i] and (i in added or piece.startswith(marker) != (marker == "##"))
+            for i, piece in enumerate(pieces)
+        ]
+        wordlike = [
+            not special[i] and (pieces[i] == marker != "##" or any(map(str.isalnum, name)))
+            for i, name in enumerate(names)
+        ]
+        whole = [
+            starts[i] and _is_word(name) and (len(name) >= SHORTEST_WORD or name.lower() in SHORT_WORDS)
+            for i, name in enumerate(names)
+        ]
+        stop = [not special[i] and _is_stop(name, starts[i]) for i, name in enumerate(names)]
+        masks = {"special": special, "starts_word": starts, "wordlike": wordlike, "whole_word": whole, "stop": stop}
+        return cls(pieces, names, tokenizer, marker, **{name: torch.tensor(mask) for name, mask in masks.items()})
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def word_groups(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The number of the word at each position (B, L), counted from 0 in each text; -1 at special and padding.
+
+        A position continues the word before it if its piece does not start a word and both are wordlike: ``un ##watch
+        ##able`` is one word, ``movie .`` two, and the first word of a text needs no marker.
+        """
+        device = input_ids.device
+        outside = self.special.to(device)[input_ids] | (attention_mask == 0)  # (B, L)
+        wordlike = self.wordlike.to(device)[input_ids] & ~outside
+        after_word = torch.zeros_like(wordlike)
+        after_word[:, 1:] = wordlike[:, :-1]
+        continues = ~self.starts_word.to(device)[input_ids] & wordlike & after_word
+        number = (~outside & ~continues).cumsum(dim=1) - 1
+        return number.masked_fill(outside, -1)  # (B, L)
+
+    def match(self, word: str) -> list[int]:
+        """All tokens that write ``word`` as a whole, whatever their case; none if the tokenizer splits it.
+
+        Byte-level tokenizers write the first word of a text without a marker, so there both forms count.
+        """
+        wanted = self._normalise(word)
+        return [
+            index
+            for index, name in enumerate(self.names)
+            if name.lower() == wanted and not self.special[index] and (self.starts_word[index] or self.marker == "Ġ")
+        ]
+
+    def _normalise(self, word: str) -> str:
+        normaliser = self.tokenizer.backend_tokenizer.normalizer
+        text = word.strip()
+        if normaliser is not None:  # for example accents, which an uncased BERT drops
+            text = normaliser.normalize_str(text).lstrip("▁").strip()
+        return text.lower()
+
+
+def _find_marker(pieces: list[str]) -> Marker:
+    """The marker most pieces carry; without any, every piece is a word, as in a WordPiece vocabulary of whole words."""
+    markers: tuple[Marker, ...] = ("##", "Ġ", "▁")
+    return max(markers, key=lambda marker: sum(piece.startswith(marker) for piece in pieces))
+
+
+def _name(piece: str, marker: Marker, tokenizer: PreTrainedTokenizerFast) -> str:
+    if marker == "Ġ":  # the bytes of a character are written as stand-ins: "cafÃ©" is "café"
+        name = tokenizer.convert_tokens_to_string([piece]).strip()
+    else:
+        name = piece.removeprefix(marker)
+    return name or BLANK
+
+
+def _is_word(name: str) -> bool:
+    """Letters of any script, with their accents; hyphens and apostrophes only inside."""
+    letters = _INNER_MARKS.sub("", name)
+    return letters[:1].isalpha() and all(c.isalpha() or unicodedata.category(c).startswith("M") for c in letters)
+
+
+def _is_stop(name: str, starts_word: bool) -> bool:
+    word = name.lower().replace("’", "'")
+    # A lone "t" is a negation only as a token of its own (don ' t); "##t" is the end of any word.
+    if word in NEGATIONS and (len(word) > 1 or starts_word):
+        return False
+    word = word.strip("'")
+    return len(word) <= 1 or word in STOP_WORDS or not any(map(str.isalpha, word))

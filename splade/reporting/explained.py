@@ -1,0 +1,115 @@
+"""An explanation laid out for reading, the same in the terminal and in the report: the text cut at its words, and the
+rows of a sum that adds up as printed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from splade.attribution.explanation import Explanation, TokenScore, WordScore
+
+DECIMALS = 3
+"""Decimals of a printed score: enough to tell words apart, few enough to read."""
+
+UNEXPLAINED_FROM = 5e-4
+"""A gap between the sum and the logit that rounding cannot account for gets a row of its own: it is a fault to show."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of the text: a word with its score, or what lies between words."""
+
+    text: str
+    word: WordScore | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the sum."""
+
+    name: str
+    score: float
+    """The exact score."""
+    printed: str
+    """The score as printed: signed, rounded so that the column adds up."""
+    source: WordScore | TokenScore | None = None
+    """What the row stands for; None for folded rows, the bias and the logit."""
+
+
+def segments(explanation: Explanation) -> list[Segment]:
+    """The text cut at its words. Joined, the segments give the text back, character for character."""
+    pieces: list[Segment] = []
+    cursor = 0
+    for word in explanation.words:
+        if word.start < cursor or word.start == word.end:  # the row of no word, or a span that overlaps another
+            continue
+        if word.start > cursor:
+            pieces.append(Segment(explanation.text[cursor : word.start], None))
+        pieces.append(Segment(explanation.text[word.start : word.end], word))
+        cursor = word.end
+    if cursor < len(explanation.text):
+        pieces.append(Segment(explanation.text[cursor:], None))
+    return pieces
+
+
+def word_rows(explanation: Explanation, top: int) -> list[Row]:
+    """The `top` strongest words in reading order, the others folded into one row, the bias and the logit."""
+    strongest = _strongest(explanation.words, top)
+    kept = [word for index, word in enumerate(explanation.words) if index in strongest]
+    folded = [word for index, word in enumerate(explanation.words) if index not in strongest]
+    return _sum_rows(explanation, [(word.word, word) for word in kept], folded, "word")
+
+
+def token_rows(explanation: Explanation, top: int) -> list[Row]:
+    """The `top` strongest vocabulary tokens, the others folded into one row, the bias and the logit."""
+    kept, folded = explanation.tokens[:top], explanation.tokens[top:]
+    return _sum_rows(explanation, [(token.token, token) for token in kept], folded, "token")
+
+
+def round_to_sum(numbers: Sequence[float], total: float, decimals: int = DECIMALS) -> list[int]:
+    """`numbers` in units of 10^-decimals, rounded so that they add up to the rounded `total`.
+
+    The largest-remainder method: round each to the nearest, then move those by one unit that were closest to going the
+    other way, as many as the sum is off. No number moves by a whole unit as long as `total` is their sum.
+    """
+    scale = 10**decimals
+    units = [round(number * scale) for number in numbers]
+    off = round(total * scale) - sum(units)
+    step = 1 if off > 0 else -1
+    # Most in need of the step first: those whose rounding went furthest the other way.
+    order = sorted(range(len(numbers)), key=lambda i: step * (units[i] - numbers[i] * scale))
+    for turn in range(abs(off) if numbers else 0):
+        units[order[turn % len(numbers)]] += step
+    return units
+
+
+def _strongest(words: Sequence[WordScore], top: int) -> set[int]:
+    """Which words to show: the `top` largest |score|, and none that says nothing."""
+    order = sorted(range(len(words)), key=lambda i: -abs(words[i].score))
+    return {i for i in order[:top] if words[i].score != 0.0}
+
+
+def _sum_rows(
+    explanation: Explanation,
+    kept: Sequence[tuple[str, WordScore | TokenScore]],
+    folded: Sequence[WordScore | TokenScore],
+    kind: str,
+) -> list[Row]:
+    logit = explanation.logits[explanation.target]
+    summands: list[tuple[str, float, WordScore | TokenScore | None]] = [(name, one.score, one) for name, one in kept]
+    if folded:
+        more = f"{len(folded)} {'more ' if kept else ''}{kind}{'s' if len(folded) > 1 else ''}"
+        summands.append((more, math.fsum(one.score for one in folded), None))
+    summands.append(("bias", explanation.bias, None))
+    gap = logit - math.fsum(score for _, score, _ in summands)
+    if abs(gap) > UNEXPLAINED_FROM:
+        summands.append(("not accounted for", gap, None))
+    units = round_to_sum([score for _, score, _ in summands], logit)
+    rows = [Row(name, score, _signed(unit), one) for (name, score, one), unit in zip(summands, units, strict=True)]
+    return [*rows, Row(f"logit of {explanation.target}", logit, _signed(round(logit * 10**DECIMALS)))]
+
+
+def _signed(units: int) -> str:
+    return f"{units / 10**DECIMALS:+.{DECIMALS}f}"

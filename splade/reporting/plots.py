@@ -1,0 +1,222 @@
+"""The report's figures, one function each; None when there is nothing to draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, draw_svg
+
+MAX_POINTS = 400
+"""Points a curve keeps. More cannot be seen at this size and would make the page heavy."""
+
+LOSS_TERMS = {
+    "ce": ("cross-entropy", BLUE),
+    "completeness": ("completeness", ORANGE),
+    "separation": ("separation", GREEN),
+    "sparsity": ("sparsity", PURPLE),
+    "frequency": ("frequency", RED),
+}
+
+History = Sequence[Mapping[str, Any]]
+"""Rows of metrics.jsonl: training rows, and validation rows that have a `validation` object."""
+
+
+def loss_terms(history: History) -> str | None:
+    """Every term of the loss against the step, on a logarithmic axis because they differ in size."""
+
+    def draw(axes: Axes) -> None:
+        for key, (name, colour) in LOSS_TERMS.items():
+            points = [(step, value) for step, value in curve(history, key) if value > 0]
+            _line(axes, points, name, colour)
+        axes.set_yscale("log")
+        _mark_phase(axes, history)
+
+    return _over_steps("losses", "Loss terms over training", draw, history, LOSS_TERMS)
+
+
+def constraint(history: History) -> str | None:
+    """Cross-entropy against τ: the circuit phase may do what it likes as long as the first stays below the second."""
+
+    def draw(axes: Axes) -> None:
+        _line(axes, curve(history, "ce"), "cross-entropy", BLUE)
+        _line(axes, curve(history, "tau"), "limit τ", RED, linestyle="--")
+        _dots(axes, validation_curve(history, "ce"), "validation", INK)
+        _mark_phase(axes, history)
+
+    return _over_steps("constraint", "Cross-entropy against its limit", draw, history, ["ce", "tau"])
+
+
+def multiplier(history: History) -> str | None:
+    """λ, the price of breaking the constraint."""
+
+    def draw(axes: Axes) -> None:
+        _line(axes, curve(history, "lambda"), "λ", PURPLE)
+        axes.set_yscale("log")
+        _mark_phase(axes, history)
+
+    return _over_steps("multiplier", "The multiplier λ over training", draw, history, ["lambda"])
+
+
+def active_tokens(history: History, target: float | None = None) -> str | None:
+    """Active tokens a text against the target."""
+
+    def draw(axes: Axes) -> None:
+        _line(axes, curve(history, "active"), "active tokens a text", BLUE)
+        _dots(axes, validation_curve(history, "active"), "validation", INK)
+        if target is not None:
+            axes.axhline(target, color=RED, linestyle="--", linewidth=1, label=f"target {target:g}")
+        _mark_phase(axes, history)
+        axes.set_ylim(bottom=0)
+
+    return _over_steps("active", "Active tokens over training", draw, history, ["active"])
+
+
+def validation_accuracy(history: History) -> str | None:
+    """Accuracy on the validation split each time it was measured."""
+    points = validation_curve(history, "accuracy")
+    if len(points) < 2:
+        return None
+
+    def draw(axes: Axes) -> None:
+        _line(axes, [(step, 100 * value) for step, value in points], "accuracy (%)", GREEN, marker="o", markersize=3)
+        _mark_phase(axes, history)
+        axes.set_xlabel("step")
+        axes.legend(fontsize=8)
+
+    return draw_svg("validation", "Validation accuracy over training", draw)
+
+
+def sparsity_histogram(active: Mapping[str, Any]) -> str | None:
+    """How many texts have how many active tokens."""
+    histogram = active.get("histogram") or {}
+    edges, counts = histogram.get("edges") or [], histogram.get("counts") or []
+    if not counts or len(edges) != len(counts) + 1:
+        return None
+
+    def draw(axes: Axes) -> None:
+        axes.stairs(counts, edges, fill=True, color=BLUE, alpha=0.75)
+        for key, name, colour in (("mean", "mean", INK), ("p95", "95 % have fewer than", RED)):
+            if _is_number(active.get(key)):
+                axes.axvline(active[key], color=colour, linestyle="--", linewidth=1, label=f"{name} {active[key]:.0f}")
+        axes.set_xlabel("active tokens in a text")
+        axes.set_ylabel("texts")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=8)
+
+    return draw_svg("sparsity", "Active tokens in a text", draw)
+
+
+def beside_dense(results: Mapping[str, Any]) -> str | None:
+    """Accuracy and macro-F1 of the model and of the dense baseline, as bars with their numbers."""
+    dense = {"accuracy": results.get("dense_accuracy"), **(results.get("dense") or {})}
+    measures = [
+        (name, 100 * results[key], 100 * dense[key])
+        for key, name in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"))
+        if _is_number(results.get(key)) and _is_number(dense.get(key))
+    ]
+    if not measures:
+        return None
+    mean = (results.get("active_tokens") or {}).get("mean")
+    own = f"Lexical-SAE, {mean:.0f} active tokens" if _is_number(mean) else "Lexical-SAE"
+
+    def draw(axes: Axes) -> None:
+        places = range(len(measures))
+        height = 0.36
+        for shift, index, name, colour in ((-height / 2, 1, own, BLUE), (height / 2, 2, "dense head", GREY)):
+            values = [measure[index] for measure in measures]
+            bars = axes.barh([place + shift for place in places], values, height, color=colour, label=name)
+            axes.bar_label(bars, fmt="%.1f", padding=3)
+        axes.set_yticks(list(places), [name for name, _, _ in measures])
+        axes.set_xlim(0, 112)
+        axes.set_xlabel("%")
+        axes.invert_yaxis()
+        axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2)
+
+    return draw_svg("beside-dense", "Accuracy beside the dense head", draw)
+
+
+def completeness(shares: Mapping[str, Mapping[str, float]], full_accuracy: float | None = None) -> str | None:
+    """Accuracy when only a share of a text's active tokens is kept: the strongest, and as many random ones."""
+    rows = sorted((100 * float(share), row) for share, row in shares.items())
+    if not rows:
+        return None
+
+    def draw(axes: Axes) -> None:
+        for key, name, colour, style in (
+            ("accuracy", "the strongest", BLUE, "-"),
+            ("random_accuracy", "random ones", GREY, "--"),
+        ):
+            points = [(share, 100 * row[key]) for share, row in rows if _is_number(row.get(key))]
+            _line(axes, points, name, colour, linestyle=style, marker="o", markersize=3.5)
+        if _is_number(full_accuracy):
+            axes.axhline(100 * float(full_accuracy or 0), color=GREEN, linewidth=1, label="all active tokens")
+        axes.set_xscale("log")
+        axes.set_xticks([share for share, _ in rows], [f"{share:g}" for share, _ in rows])
+        axes.minorticks_off()
+        axes.set_xlabel("% of active tokens kept")
+        axes.set_ylabel("accuracy (%)")
+        axes.legend(fontsize=8)
+
+    return draw_svg("completeness", "Accuracy with a share of the active tokens", draw)
+
+
+def curve(history: History, key: str) -> list[tuple[int, float]]:
+    """(step, value) of the training rows where the value is a number."""
+    rows = [row for row in history if "validation" not in row]
+    return _thin([(row["step"], float(row[key])) for row in rows if _is_number(row.get(key))])
+
+
+def validation_curve(history: History, key: str) -> list[tuple[int, float]]:
+    """(step, value) of the validation rows where the value is a number."""
+    rows = [(row["step"], row["validation"].get(key)) for row in history if row.get("validation")]
+    return _thin([(step, float(value)) for step, value in rows if _is_number(value)])
+
+
+def phase_change(history: History) -> int | None:
+    """The first step of the circuit phase, or None when there is no change of phase to mark."""
+    first = [row["step"] for row in history if row.get("phase") == "circuit"]
+    return first[0] if first and any(row.get("phase") == "warmup" for row in history) else None
+
+
+def _over_steps(
+    name: str, title: str, draw: Callable[[Axes], None], history: History, keys: Sequence[str] | Mapping[str, Any]
+) -> str | None:
+    """A figure with the step below, left out when there is nothing to draw: a curve needs two points."""
+    if all(len(curve(history, key)) < 2 for key in keys):
+        return None
+
+    def draw_all(axes: Axes) -> None:
+        draw(axes)
+        axes.set_xlabel("step")
+        axes.legend(fontsize=8)
+
+    return draw_svg(name, title, draw_all)
+
+
+def _line(axes: Axes, points: Sequence[tuple[float, float]], name: str, colour: str, **options: Any) -> None:
+    if points:
+        axes.plot([x for x, _ in points], [y for _, y in points], color=colour, label=name, **options)
+
+
+def _dots(axes: Axes, points: Sequence[tuple[float, float]], name: str, colour: str) -> None:
+    _line(axes, points, name, colour, linestyle="none", marker="o", markersize=3)
+
+
+def _mark_phase(axes: Axes, history: History) -> None:
+    step = phase_change(history)
+    if step is not None:
+        axes.axvline(step, color=GREY, linestyle=":", linewidth=1.2, label="circuit phase starts")
+
+
+def _thin(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """At most `MAX_POINTS` of the points, evenly chosen, the last always among them."""
+    every = math.ceil(len(points) / MAX_POINTS) or 1
+    return points if every == 1 else points[::-1][::every][::-1]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

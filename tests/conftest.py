@@ -1,0 +1,46 @@
+"""What every test shares: no network, one thread, and fixtures for a tiny backbone, the data and the packaged model."""
+
+from __future__ import annotations
+
+import os
+
+# Before any library reads them.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from splade.errors import BackboneError
+from splade.models.backbone import Backbone
+from tests.builders import build_backbone_folder
+
+torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved BERT with a trained head, hidden size 32, 2 layers."""
+    return build_backbone_folder(tmp_path_factory.mktemp("backbone"), "bert")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of prepared data sets, if this machine has one."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    root = Path(os.environ.get("LEXICAL_SAE_DATA", beside))
+    if not root.is_dir():
+        pytest.skip("no data root: set LEXICAL_SAE_DATA to a folder with one folder a data set")
+    return root
+
+
+@pytest.fixture(scope="session")
+def minilm() -> tuple[Backbone, PreTrainedTokenizerFast]:
+    """The packaged all-MiniLM-L6-v2; shared, so a test must leave its weights alone."""
+    try:
+        return Backbone.from_name("minilm")
+    except BackboneError as error:
+        pytest.skip(str(error))
