@@ -13,24 +13,29 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFa
 
 TokenizerKind = Literal["wordpiece", "bpe", "unigram"]
 
-POSITIVE = (
+
+def _words(line: str) -> list[str]:
+    return line.split()
+
+
+POSITIVE = _words(
     "good great excellent charming funny delightful brilliant witty lovely beautiful clever moving warm perfect "
     "enjoyable superb"
-).split()
-NEGATIVE = (
+)
+NEGATIVE = _words(
     "bad awful terrible boring dull stupid weak poor ugly horrible lame tedious cold silly shallow clumsy"
-).split()
-NOUNS = (
+)
+NOUNS = _words(
     "movie film story plot actor cast music scene ending script book camera director comedy drama journey character "
-    "bank card account system fire bill computer water city team game music word people money house"
-).split()
-OTHER_WORDS = (
+    "bank card account system fire bill computer water city team game word people money house"
+)
+OTHER_WORDS = _words(
     "i you he she it we they is was are were be been have has had do does did don can will would the a an and but or "
     "if of in on at to for with from by about this that these my your his her its so too very really quite rather "
     "often also only just no not never nor without hardly nothing none well made make makes watch watched watching "
     "see saw feel like love hate laugh think find found give time year day man woman new old long short first last "
     "serious interest london paris berlin moscow john mary smith england german french"
-).split()
+)
 WORDS = list(dict.fromkeys([*POSITIVE, *NEGATIVE, *NOUNS, *OTHER_WORDS]))
 PUNCTUATION = list(".,!?'-\"$()")
 SUFFIXES = ["s", "ing", "ed", "ly", "able", "er", "watch", "ness"]
@@ -75,7 +80,9 @@ def _byte_level() -> tuple[Tokenizer, dict[str, str]]:
         show_progress=False,
     )
     openings = [word.capitalize() for word in ("the", "this", "it", "good", "bad")]
-    tokenizer.train_from_iterator([f" {word}" for word in [*WORDS, "Good", "café"]] + [*openings, "good", "'t"], trainer)
+    tokenizer.train_from_iterator(
+        [f" {word}" for word in [*WORDS, "Good", "café"]] + [*openings, "good", "'t"], trainer
+    )
     return tokenizer, special
 
 

@@ -58,7 +58,8 @@ NAMED_SETS: dict[str, HubSet] = {
     "ag_news": HubSet("fancyzhx/ag_news"),
     "imdb": HubSet("stanfordnlp/imdb"),
     "yelp": HubSet("fancyzhx/yelp_polarity"),
-    "banking77": HubSet("PolyAI/banking77"),
+    # PolyAI's own copy is a loading script, which `datasets` stopped running in version 4.
+    "banking77": HubSet("mteb/banking77", label_column="label_text"),
     "civilcomments": HubSet("google/civil_comments", labels=["non-toxic", "toxic"], prepare=_civil_comments),
     "beavertails": HubSet(
         "PKU-Alignment/BeaverTails",

@@ -50,8 +50,8 @@ def root_source(config: DataConfig) -> Source | None:
 
 
 def set_names(root: Path | None) -> list[str]:
-    """Names of the sets a root holds, for messages."""
-    return sorted(each.name for each in root.iterdir() if _splits(each)) if root else []
+    """Names of the sets a root can train on, for messages."""
+    return sorted(each.name for each in root.iterdir() if "train" in _splits(each)) if root else []
 
 
 def _splits(folder: Path) -> dict[str, Path]:

@@ -39,6 +39,8 @@ class Backbone(nn.Module):
     def __init__(self, model: PreTrainedModel, head: Head, notice: str | None = None) -> None:
         """``model`` is a masked-LM in float32, and is taken apart. Use :meth:`from_name` or :meth:`from_config`."""
         super().__init__()
+        if getattr(model.base_model, "pooler", None) is not None:
+            setattr(model.base_model, "pooler", None)  # noqa: B010  # a sentence vector nobody reads would be a parameter without gradient
         self.config: PretrainedConfig = model.config
         self.head: Head = head
         #: What was found missing in the checkpoint and what was done about it, in one sentence; None if all is there.
@@ -65,25 +67,29 @@ class Backbone(nn.Module):
     def from_name(cls, name: str, *, revision: str | None = None) -> tuple[Backbone, PreTrainedTokenizerFast]:
         """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode."""
         model, tokenizer, missing = load_pretrained(name, revision)
+        notice = None
         if _head_is_missing(model, missing):
             notice = (
                 f"The checkpoint '{name}' has no trained masked-LM head, so the head starts from the identity and "
                 "row-normalised input embeddings instead of random weights."
             )
-            return cls(model, "repaired", notice).eval(), tokenizer
-        probe = torch.arange(4).remainder(model.config.vocab_size)[None]  # (1, 4)
+        probe = torch.arange(4)[None]  # (1, 4), any text will do
         mask = torch.ones_like(probe)
         with torch.no_grad():
             try:
                 expected = model(input_ids=probe, attention_mask=mask)[0]  # (1, 4, V)
-                backbone = cls(model, "trained").eval()
+                backbone = cls(model, "repaired" if notice else "trained", notice).eval()
                 weight, bias = backbone.decoder()
-                exact = torch.allclose(
-                    backbone(probe, mask) @ weight.T + bias, expected, atol=LARGEST_ROUNDING, rtol=LARGEST_ROUNDING
-                )
-            except (AttributeError, RuntimeError, TypeError):  # a head that cannot do without what was taken out
-                exact = False
-        if not exact:
+                scores = backbone(probe, mask) @ weight.T + bias  # (1, 4, V)
+                usable = notice is not None or torch.allclose(scores, expected, LARGEST_ROUNDING, LARGEST_ROUNDING)
+            except (
+                AttributeError,
+                RuntimeError,
+                TypeError,
+                ValueError,
+            ):  # some part cannot do without what was removed
+                usable = False
+        if not usable:
             raise BackboneError(
                 f"The scores of '{name}' (model type '{model.config.model_type}') are not a product of hidden states "
                 "and output embeddings, which Lexical-SAE needs; choose another masked language model."
@@ -135,7 +141,8 @@ class Backbone(nn.Module):
         """The most tokens a text may have, special tokens included."""
         for name, module in self.model.named_modules():
             # RoBERTa and its kin number positions from padding_idx + 1, so that many rows are never used.
-            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            positions = isinstance(module, nn.Embedding) and name.endswith("position_embeddings")
+            if positions and module.padding_idx is not None:
                 return module.num_embeddings - module.padding_idx - 1
         return self.config.max_position_embeddings
 
@@ -143,9 +150,13 @@ class Backbone(nn.Module):
     def bypass_layer(self, index: int) -> Iterator[None]:
         """Within the context, layer ``index`` hands its input on unchanged."""
         stacks = [m for m in self.model.modules() if isinstance(m, nn.ModuleList) and len(m) == self.layers]
-        if not stacks or not 0 <= index < self.layers:
-            found = f"{self.layers} layers, numbered from 0" if stacks else "no list of separate layers"
-            raise BackboneError(f"Layer {index} cannot be bypassed: this backbone has {found}; choose one of those.")
+        if not stacks:
+            raise BackboneError(
+                f"The model type '{self.config.model_type}' has no list of separate layers, so none can be bypassed; "
+                "leave the layer-wise analysis out."
+            )
+        if not 0 <= index < self.layers:
+            raise BackboneError(f"There is no layer {index} to bypass; choose one from 0 to {self.layers - 1}.")
 
         def hand_on(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             hidden = args[0] if args else kwargs["hidden_states"]

@@ -36,8 +36,8 @@ def load_pretrained(name: str, revision: str | None) -> tuple[PreTrainedModel, P
             raise BackboneError(_why_no_config(name, place, error)) from error
         if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or config.is_encoder_decoder:
             raise BackboneError(
-                f"The model type '{config.model_type}' of '{name}' is not a masked-LM encoder in transformers; choose a "
-                "masked language model such as BERT, RoBERTa, ModernBERT, DeBERTa or ELECTRA."
+                f"The model type '{config.model_type}' of '{name}' is not a masked-LM encoder in transformers; choose "
+                "a masked language model such as BERT, RoBERTa, ModernBERT, DeBERTa or ELECTRA."
             )
         tokenizer = _load_tokenizer(name, place, options)
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -75,7 +76,7 @@ class Vocabulary:
     starts_word: Tensor
     """Written by the tokenizer only where a word begins."""
     wordlike: Tensor
-    """Holds a letter or a digit, or is the bare sign that a word begins: part of a word and not punctuation."""
+    """Holds a letter or a digit, so it is part of a word and not punctuation."""
     whole_word: Tensor
     """A complete word of letters, fit to be shown as a reason."""
     stop: Tensor
@@ -105,10 +106,7 @@ class Vocabulary:
             not special[i] and (i in added or piece.startswith(marker) != (marker == "##"))
             for i, piece in enumerate(pieces)
         ]
-        wordlike = [
-            not special[i] and (pieces[i] == marker != "##" or any(map(str.isalnum, name)))
-            for i, name in enumerate(names)
-        ]
+        wordlike = [not special[i] and any(map(str.isalnum, name)) for i, name in enumerate(names)]
         whole = [
             starts[i] and _is_word(name) and (len(name) >= SHORTEST_WORD or name.lower() in SHORT_WORDS)
             for i, name in enumerate(names)
@@ -124,14 +122,16 @@ class Vocabulary:
         """The number of the word at each position (B, L), counted from 0 in each text; -1 at special and padding.
 
         A position continues the word before it if its piece does not start a word and both are wordlike: ``un ##watch
-        ##able`` is one word, ``movie .`` two, and the first word of a text needs no marker.
+        ##able`` is one word, ``movie .`` two, and the first word of a text needs no marker. Whatever follows a bare
+        marker (``▁ u n``) belongs to it.
         """
         device = input_ids.device
         outside = self.special.to(device)[input_ids] | (attention_mask == 0)  # (B, L)
         wordlike = self.wordlike.to(device)[input_ids] & ~outside
-        after_word = torch.zeros_like(wordlike)
-        after_word[:, 1:] = wordlike[:, :-1]
-        continues = ~self.starts_word.to(device)[input_ids] & wordlike & after_word
+        bare = input_ids == self._bare_marker
+        joins = torch.zeros_like(outside)
+        joins[:, 1:] = (wordlike[:, 1:] & wordlike[:, :-1]) | bare[:, :-1]
+        continues = joins & ~self.starts_word.to(device)[input_ids]
         number = (~outside & ~continues).cumsum(dim=1) - 1
         return number.masked_fill(outside, -1)  # (B, L)
 
@@ -146,6 +146,11 @@ class Vocabulary:
             for index, name in enumerate(self.names)
             if name.lower() == wanted and not self.special[index] and (self.starts_word[index] or self.marker == "Ġ")
         ]
+
+    @cached_property
+    def _bare_marker(self) -> int:
+        """The token that is nothing but the sign of a word's beginning; -1 if there is none."""
+        return self.pieces.index(self.marker) if self.marker != "##" and self.marker in self.pieces else -1
 
     def _normalise(self, word: str) -> str:
         normaliser = self.tokenizer.backend_tokenizer.normalizer

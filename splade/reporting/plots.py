@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from splade.reporting.figures import dense_figures, is_number
 from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, draw_svg
 
 MAX_POINTS = 400
@@ -99,29 +100,29 @@ def sparsity_histogram(active: Mapping[str, Any]) -> str | None:
 
     def draw(axes: Axes) -> None:
         axes.stairs(counts, edges, fill=True, color=BLUE, alpha=0.75)
-        for key, name, colour in (("mean", "mean", INK), ("p95", "95 % have fewer than", RED)):
-            if _is_number(active.get(key)):
+        for key, name, colour in (("mean", "mean", INK), ("p95", "95 % have at most", RED)):
+            if is_number(active.get(key)):
                 axes.axvline(active[key], color=colour, linestyle="--", linewidth=1, label=f"{name} {active[key]:.0f}")
         axes.set_xlabel("active tokens in a text")
         axes.set_ylabel("texts")
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=8)
+            axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
     return draw_svg("sparsity", "Active tokens in a text", draw)
 
 
 def beside_dense(results: Mapping[str, Any]) -> str | None:
     """Accuracy and macro-F1 of the model and of the dense baseline, as bars with their numbers."""
-    dense = {"accuracy": results.get("dense_accuracy"), **(results.get("dense") or {})}
+    dense = dense_figures(results)
     measures = [
         (name, 100 * results[key], 100 * dense[key])
         for key, name in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"))
-        if _is_number(results.get(key)) and _is_number(dense.get(key))
+        if is_number(results.get(key)) and key in dense
     ]
     if not measures:
         return None
     mean = (results.get("active_tokens") or {}).get("mean")
-    own = f"Lexical-SAE, {mean:.0f} active tokens" if _is_number(mean) else "Lexical-SAE"
+    own = f"Lexical-SAE, {mean:.0f} active tokens" if is_number(mean) else "Lexical-SAE"
 
     def draw(axes: Axes) -> None:
         places = range(len(measures))
@@ -136,7 +137,7 @@ def beside_dense(results: Mapping[str, Any]) -> str | None:
         axes.invert_yaxis()
         axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2)
 
-    return draw_svg("beside-dense", "Accuracy beside the dense head", draw)
+    return draw_svg("beside-dense", "Accuracy beside the dense head", draw, height=0.8 + 0.6 * len(measures))
 
 
 def completeness(shares: Mapping[str, Mapping[str, float]], full_accuracy: float | None = None) -> str | None:
@@ -150,10 +151,10 @@ def completeness(shares: Mapping[str, Mapping[str, float]], full_accuracy: float
             ("accuracy", "the strongest", BLUE, "-"),
             ("random_accuracy", "random ones", GREY, "--"),
         ):
-            points = [(share, 100 * row[key]) for share, row in rows if _is_number(row.get(key))]
+            points = [(share, 100 * row[key]) for share, row in rows if is_number(row.get(key))]
             _line(axes, points, name, colour, linestyle=style, marker="o", markersize=3.5)
-        if _is_number(full_accuracy):
-            axes.axhline(100 * float(full_accuracy or 0), color=GREEN, linewidth=1, label="all active tokens")
+        if is_number(full_accuracy):
+            axes.axhline(100 * full_accuracy, color=GREEN, linewidth=1, label="all active tokens")
         axes.set_xscale("log")
         axes.set_xticks([share for share, _ in rows], [f"{share:g}" for share, _ in rows])
         axes.minorticks_off()
@@ -167,13 +168,13 @@ def completeness(shares: Mapping[str, Mapping[str, float]], full_accuracy: float
 def curve(history: History, key: str) -> list[tuple[int, float]]:
     """(step, value) of the training rows where the value is a number."""
     rows = [row for row in history if "validation" not in row]
-    return _thin([(row["step"], float(row[key])) for row in rows if _is_number(row.get(key))])
+    return _thin([(row["step"], float(row[key])) for row in rows if is_number(row.get(key))])
 
 
 def validation_curve(history: History, key: str) -> list[tuple[int, float]]:
     """(step, value) of the validation rows where the value is a number."""
     rows = [(row["step"], row["validation"].get(key)) for row in history if row.get("validation")]
-    return _thin([(step, float(value)) for step, value in rows if _is_number(value)])
+    return _thin([(step, float(value)) for step, value in rows if is_number(value)])
 
 
 def phase_change(history: History) -> int | None:
@@ -216,7 +217,3 @@ def _thin(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
     """At most `MAX_POINTS` of the points, evenly chosen, the last always among them."""
     every = math.ceil(len(points) / MAX_POINTS) or 1
     return points if every == 1 else points[::-1][::every][::-1]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,45 @@
+"""The dense baseline: the same backbone with an ordinary classification head, trained on the same data and budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from splade.models.backbone import Backbone
+from splade.utils.cuda import pick_device, pick_dtype
+
+
+@dataclass(frozen=True)
+class DenseState:
+    """A prediction without an explanation."""
+
+    logits: Tensor
+    """(B, C)."""
+
+
+class DenseClassifier(nn.Module):
+    """Mean of the last hidden states, then Linear(d, 256) → ReLU → Linear(256, C): what the sparse model gives up."""
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str], hidden_size: int, dtype: str = "auto"):
+        super().__init__()
+        self.labels = list(labels)
+        self.backbone = backbone
+        self.fc1 = nn.Linear(backbone.hidden_size, hidden_size)
+        self.fc2 = nn.Linear(hidden_size, len(labels))
+        self.precision = pick_dtype(pick_device(), dtype)  # type: ignore[arg-type]
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, L, d)."""
+        cast = self.precision != torch.float32
+        with torch.autocast(input_ids.device.type, self.precision) if cast else nullcontext():
+            return self.backbone(input_ids, attention_mask)
+
+    def classify(self, hidden: Tensor, attention_mask: Tensor) -> DenseState:
+        weight = attention_mask[..., None].float()  # (B, L, 1)
+        mean = (hidden.float() * weight).sum(1) / weight.sum(1).clamp(min=1)  # (B, d)
+        return DenseState(self.fc2(F.relu(self.fc1(mean))))

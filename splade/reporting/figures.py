@@ -1,0 +1,206 @@
+"""The numbers of results.json as a person reads them: a name, a value, and a line on what it means.
+
+Every key of the results is optional. A figure whose number is missing is left out, never shown as a zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a run."""
+
+    name: str
+    value: str
+    meaning: str
+    """One plain line: what was measured, and which way is good."""
+    beside: str = ""
+    """The number to compare with, such as the dense baseline's."""
+
+
+def headline(results: Mapping[str, Any]) -> list[Figure]:
+    """The few figures a reader wants first, beside the dense baseline where there is one."""
+    dense = dense_figures(results)
+    figures = [
+        _beside_dense(results, dense, "accuracy", "Accuracy", "Share of held-out texts given the right label."),
+        _beside_dense(results, dense, "macro_f1", "Macro-F1", "F1 averaged over the labels, rare ones counting alike."),
+        _active(results),
+        _dla(results),
+        _lexicon(results),
+        _speed(results, dense),
+    ]
+    return [figure for figure in figures if figure is not None]
+
+
+def about(results: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the model is and what it was trained on, as name and value."""
+    samples = results.get("samples") or {}
+    training = results.get("training") or {}
+    seconds = results.get("seconds") or {}
+    constraint = results.get("constraint") or {}
+    labels = results.get("labels") or []
+    support = results.get("support")
+    rows: list[tuple[str, object]] = [
+        ("Task", results.get("task")),
+        ("Backbone", results.get("backbone")),
+        ("Support", " + ".join(support) if isinstance(support, list) else support),
+        ("Recipe", results.get("recipe")),
+        ("Data", results.get("dataset")),
+        ("Where from", results.get("dataset_source")),
+        ("Texts", ", ".join(f"{count:,} {name}" for name, count in samples.items() if count is not None)),
+        ("Labels", ", ".join(labels[:10]) + (f" and {len(labels) - 10} more" if len(labels) > 10 else "")),
+        ("Training", _counted(training, {"steps": "steps", "epochs": "epochs", "examples": "examples"})),
+        ("Truncated", f"{training['truncated']:,} texts were cut" if training.get("truncated") else None),
+        ("Constraint", _constraint(constraint)),
+        ("Time", _counted(seconds, {"train": "s training", "eval": "s evaluation"})),
+        ("Peak memory", f"{results['peak_rss_mb']:,.0f} MB" if is_number(results.get("peak_rss_mb")) else None),
+    ]
+    return [(name, str(value)) for name, value in rows if value]
+
+
+def grounding(results: Mapping[str, Any]) -> list[Figure]:
+    """Do the words mean what they say? Always read as a pair: how much is covered, and how much of that is right."""
+    measured = results.get("grounding") or {}
+    lexicon = measured.get("lexicon") or {}
+    name = lexicon.get("name", "lexicon")
+    figures = [
+        _share(
+            measured, "input_share", "On words of the text", "Share of the contribution from words that stand there."
+        ),
+        _share(
+            measured,
+            "frozen_share",
+            "On words the backbone proposes",
+            "Share of the contribution from words the untrained backbone would also put there.",
+        ),
+        _share(
+            measured,
+            "self_activation",
+            "Own word first",
+            "How often a word's own token is the strongest at its place.",
+        ),
+        _share(lexicon, "coverage", f"Rated by {name}", "Share of the contribution on words that people have rated."),
+        _share(lexicon, "right_sign", "Of that, right sign", "How much of it agrees with what people say of the word."),
+    ]
+    if lexicon.get("heaviest_token") and is_number(lexicon.get("heaviest_share")):
+        figures.append(
+            Figure(
+                "Heaviest token",
+                f"{lexicon['heaviest_token']}, {percent(lexicon['heaviest_share'])}",
+                "The one token that carries most; a large share would be a private code, not a reason.",
+            )
+        )
+    return [figure for figure in figures if figure is not None]
+
+
+def separation(results: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Likeness of class circuits, between classes and within one."""
+    measured = results.get("separation") or {}
+    rows = [
+        {"name": name, "between": _decimal(measured.get(key)), "within": _decimal(measured.get(f"within_{key}"))}
+        for key, name in (("cosine", "Cosine"), ("jaccard", "Jaccard"))
+    ]
+    return [row for row in rows if row["between"] != MISSING]
+
+
+def dense_figures(results: Mapping[str, Any]) -> dict[str, float]:
+    """The dense baseline's numbers, wherever the run wrote them."""
+    found = {"accuracy": results.get("dense_accuracy"), **(results.get("dense") or {})}
+    return {key: value for key, value in found.items() if is_number(value)}
+
+
+def percent(share: object) -> str:
+    """A share in per cent with one decimal."""
+    return f"{100 * share:.1f} %" if is_number(share) else MISSING
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value can be shown: a finite number, and not a truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _beside_dense(
+    results: Mapping[str, Any], dense: Mapping[str, float], key: str, name: str, meaning: str
+) -> Figure | None:
+    if not is_number(results.get(key)):
+        return None
+    beside = ""
+    if key in dense:
+        points = 100 * (results[key] - dense[key])
+        beside = f"dense head {percent(dense[key])} ({points:+.1f} points)"
+    return Figure(name, percent(results[key]), meaning, beside)
+
+
+def _active(results: Mapping[str, Any]) -> Figure | None:
+    active = results.get("active_tokens") or {}
+    if not is_number(active.get("mean")):
+        return None
+    of = f"of {results['vocab_size']:,}" if is_number(results.get("vocab_size")) else ""
+    spread = f"95 % of texts at most {active['p95']:.0f}" if is_number(active.get("p95")) else ""
+    return Figure(
+        "Active tokens a text",
+        f"{active['mean']:.1f}",
+        "Vocabulary tokens with a say in a text, on average: all that an explanation holds.",
+        ", ".join(part for part in (of, spread) if part),
+    )
+
+
+def _dla(results: Mapping[str, Any]) -> Figure | None:
+    dla = results.get("dla") or {}
+    if not is_number(dla.get("max_error")):
+        return None
+    mean = f"mean {dla['mean_error']:.1e}" if is_number(dla.get("mean_error")) else ""
+    return Figure(
+        "Largest error of the sum",
+        f"{dla['max_error']:.1e}",
+        "Largest gap between a logit and the sum of its words, over every held-out text and label.",
+        mean,
+    )
+
+
+def _lexicon(results: Mapping[str, Any]) -> Figure | None:
+    lexicon = (results.get("grounding") or {}).get("lexicon") or {}
+    if not (is_number(lexicon.get("coverage")) and is_number(lexicon.get("right_sign"))):
+        return None
+    return Figure(
+        "On rated words",
+        percent(lexicon["coverage"]),
+        "Share of the contribution on words people have rated, and how much of it has the sign they gave.",
+        f"{percent(lexicon['right_sign'])} of it with the right sign",
+    )
+
+
+def _speed(results: Mapping[str, Any], dense: Mapping[str, float]) -> Figure | None:
+    per_step = (results.get("seconds") or {}).get("per_step")
+    if not is_number(per_step):
+        return None
+    base = dense.get("seconds_per_step", 0.0)
+    beside = f"{per_step / base:.2f} × the dense head's" if base else ""
+    return Figure("Seconds a step", f"{per_step:.3f}", "Time of one training step.", beside)
+
+
+def _share(measured: Mapping[str, Any], key: str, name: str, meaning: str) -> Figure | None:
+    return Figure(name, percent(measured[key]), meaning) if is_number(measured.get(key)) else None
+
+
+def _constraint(constraint: Mapping[str, Any]) -> str:
+    if not is_number(constraint.get("tau")):
+        return ""
+    kept = "kept" if constraint.get("satisfied") else "not kept"
+    step = f" (model of step {constraint['step']:,})" if is_number(constraint.get("step")) else ""
+    return f"cross-entropy at most {constraint['tau']:.4f}: {kept}{step}"
+
+
+def _counted(numbers: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    return ", ".join(f"{numbers[key]:,.6g} {name}" for key, name in names.items() if is_number(numbers.get(key)))
+
+
+def _decimal(value: object) -> str:
+    return f"{value:.3f}" if is_number(value) else MISSING

@@ -1,0 +1,173 @@
+"""The report of a run: one HTML file that needs nothing else, with every figure beside a sentence on what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from splade.attribution.explanation import Explanation, WordScore
+from splade.reporting import plots
+from splade.reporting.explained import Row, segments, word_rows
+from splade.reporting.figures import about, grounding, headline, percent, separation
+
+TOP_WORDS = 8
+"""Words named in a sentence's sum line; the others share one summand, and all are in the unfolded table."""
+
+FAINTEST, STRONGEST = 0.10, 0.65
+"""Opacity of the background behind a word that says almost nothing, and behind the one that says most."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing and the line under it."""
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A stretch of an explained text: plain, or a word with a background and a tooltip."""
+
+    text: str
+    kind: str = ""
+    """`toward`, `against`, or empty for what has no score."""
+    opacity: float = 0.0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One sentence of the report."""
+
+    explanation: Explanation
+    probability: str
+    marks: list[Mark]
+    rows: list[Row]
+    """The sum as one line."""
+    words: list[Row]
+    """The sum with every word that has a say."""
+    error: float
+
+
+def write_report(
+    path: str | Path,
+    results: Mapping[str, Any],
+    history: Sequence[Mapping[str, Any]],
+    explanations: Sequence[Explanation],
+) -> None:
+    """Write the report of a run to `path`.
+
+    Args:
+        path: the HTML file; its folder is made when missing.
+        results: what results.json holds. Every key is optional: a section without its figures is left out.
+        history: the rows of metrics.jsonl.
+        explanations: sentences to show, in order.
+    """
+    environment = Environment(
+        loader=PackageLoader("splade.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["percent"] = percent
+    page = environment.get_template("report.html.j2").render(
+        title=results.get("dataset") or "a run",
+        results=results,
+        headline=headline(results),
+        beside_dense=_plot(
+            plots.beside_dense(results),
+            "Beside an ordinary classification head on the same backbone, data and budget.",
+        ),
+        about=about(results),
+        training=training_plots(history, (results.get("training") or {}).get("active_target")),
+        two_phases=plots.phase_change(history) is not None,
+        sparsity=_plot(
+            plots.sparsity_histogram(results.get("active_tokens") or {}),
+            "How many texts have how many active tokens: the fewer, the shorter the explanation to read.",
+        ),
+        completeness=_plot(
+            plots.completeness(results.get("completeness") or {}, results.get("accuracy")),
+            "The further the strongest stay above random ones, the more the named words are the ones that decide.",
+        ),
+        completeness_rows=_completeness_rows(results),
+        separation=separation(results),
+        grounding=grounding(results),
+        explained=[explained(one) for one in explanations],
+    )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+
+
+def training_plots(history: Sequence[Mapping[str, Any]], active_target: float | None) -> list[Plot]:
+    """The curves of training, those that have something to show."""
+    drawn = [
+        _plot(
+            plots.constraint(history),
+            "After the warm-up, training may only shrink the model while cross-entropy stays below the limit τ.",
+        ),
+        _plot(
+            plots.active_tokens(history, active_target),
+            "Active tokens a text: the circuit phase should bring them down to the target and hold them there.",
+        ),
+        _plot(
+            plots.validation_accuracy(history),
+            "Accuracy on texts not trained on, each time it was measured.",
+        ),
+        _plot(
+            plots.loss_terms(history),
+            "Each term of the objective; the scale is logarithmic, so a straight fall is a steady one.",
+        ),
+        _plot(
+            plots.multiplier(history),
+            "The multiplier λ rises while cross-entropy is above τ and falls while it is below.",
+        ),
+    ]
+    return [plot for plot in drawn if plot is not None]
+
+
+def explained(explanation: Explanation) -> Explained:
+    """A sentence with highlighted words and its sum."""
+    largest = max((abs(word.score) for word in explanation.words), default=0.0)
+    return Explained(
+        explanation=explanation,
+        probability=percent(explanation.probabilities[explanation.target]),
+        marks=[_mark(segment.text, segment.word, largest) for segment in segments(explanation)],
+        rows=word_rows(explanation, TOP_WORDS),
+        words=word_rows(explanation, len(explanation.words)),
+        error=explanation.check(),
+    )
+
+
+def _mark(text: str, word: WordScore | None, largest: float) -> Mark:
+    if word is None or word.score == 0 or largest == 0:
+        return Mark(text)
+    share = abs(word.score) / largest
+    because = f", because of {', '.join(word.tokens)}" if word.tokens else ""
+    return Mark(
+        text,
+        kind="toward" if word.score > 0 else "against",
+        opacity=round(FAINTEST + (STRONGEST - FAINTEST) * share, 3),
+        title=f"{word.score:+.6f}{because}",
+    )
+
+
+def _plot(svg: str | None, caption: str) -> Plot | None:
+    # Safe to mark as markup: the drawing holds numbers and our own labels, no text of the data.
+    return None if svg is None else Plot(Markup(svg), caption)
+
+
+def _completeness_rows(results: Mapping[str, Any]) -> list[dict[str, str]]:
+    shares = sorted((results.get("completeness") or {}).items(), key=lambda item: float(item[0]))
+    return [
+        {
+            "share": f"{100 * float(share):g} %",
+            "accuracy": percent(row.get("accuracy")),
+            "random": percent(row.get("random_accuracy")),
+            "kl": f"{row['kl']:.4f}" if row.get("kl") is not None else "–",
+        }
+        for share, row in shares
+    ]

@@ -1,0 +1,29 @@
+"""Numbers of training that are not settings, each with its reason."""
+
+VALIDATIONS_PER_RUN = 10
+"""Validations when `training.eval_every` is null: enough to choose a checkpoint, few enough to cost little."""
+
+AVERAGE_POWER = 2.0
+"""Schedule-Free averages the iterates with weights step^r. With r = 0 the last fifth of a run weighs a fifth, and the
+averaged model still carries the dense gates of the warm-up; with r = 2 the last fifth weighs half."""
+
+DERIVED_WEIGHT_DECAY = 0.1
+"""Weight decay as a share of the learning rate (Loshchilov & Hutter's scaling)."""
+
+SPARSE_ENOUGH = 1.15
+"""A checkpoint counts as sparse when it has at most so many times the active tokens aimed at."""
+
+CONSTRAINT_SLACK = 0.1
+"""A checkpoint satisfies CE ≤ τ when the moving average of CE − τ is below this share of τ (or 0.02, if τ is tiny)."""
+
+SMALLEST_SLACK = 0.02
+
+KEPT_CHECKPOINTS = 2
+"""The newest, and the one before it in case the newest is damaged."""
+
+MEMORY_PER_TOKEN_MB = 0.05
+"""Memory a training token takes per layer and 384 hidden units, measured on MiniLM with room to spare; used only to
+choose a batch size when `training.batch_size` is null."""
+
+LARGEST_AUTOMATIC_BATCH = 64
+"""More texts a step save little time on any device we know and cost updates."""

@@ -1,0 +1,64 @@
+"""Parameter groups, Schedule-Free AdamW and gradient centralisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from schedulefree import AdamWScheduleFree
+from torch import Tensor, nn
+
+from splade.config.schema import TrainingConfig
+from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY
+
+
+def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> list[dict]:
+    """Three rates: the pretrained backbone's, the new parts', and the thresholds' (which are never decayed).
+
+    `modules` maps names to the model and any losses that learn; a threshold is a parameter of a module named `gate`.
+    """
+    rates = {"backbone": config.learning_rate, "head": config.head_learning_rate, "gate": config.gate_learning_rate}
+    groups: dict[str, list[Tensor]] = {name: [] for name in rates}
+    for module in modules.values():
+        for name, parameter in module.named_parameters():
+            if not parameter.requires_grad:
+                continue
+            pretrained = name.startswith("backbone.") and not name.startswith("backbone.transform.")
+            groups["gate" if ".gate." in f".{name}" else "backbone" if pretrained else "head"].append(parameter)
+    decay = {
+        name: 0.0 if name == "gate" else DERIVED_WEIGHT_DECAY * rate if config.weight_decay is None else config.weight_decay
+        for name, rate in rates.items()
+    }
+    return [
+        {"params": parameters, "lr": rates[name], "weight_decay": decay[name]}
+        for name, parameters in groups.items()
+        if parameters
+    ]
+
+
+def schedule_free_adamw(groups: list[dict], config: TrainingConfig) -> AdamWScheduleFree:
+    """Schedule-Free AdamW (Defazio & Mishchenko, 2024): no schedule, and the averaged weights are the model.
+
+    Off the GPU the parameters are updated one by one: each fits a cache, where `foreach` would stream all of them
+    through memory a dozen times.
+    """
+    on_gpu = any(parameter.is_cuda for group in groups for parameter in group["params"])
+    return AdamWScheduleFree(groups, warmup_steps=config.lr_warmup_steps, r=AVERAGE_POWER, foreach=on_gpu)
+
+
+@torch.no_grad()
+def centralise_gradients(parameters: Iterable[Tensor]) -> None:
+    """g ← g − mean over inputs, on weight matrices (Yong et al., 2020)."""
+    for parameter in parameters:
+        if parameter.grad is not None and parameter.ndim > 1:
+            parameter.grad -= parameter.grad.mean(dim=tuple(range(1, parameter.ndim)), keepdim=True)
+
+
+def centralised_parameters(model: nn.Module) -> list[Tensor]:
+    """The backbone's weight matrices. Not the head's, whose rows are words, nor embeddings: a lookup has no inputs."""
+    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
+    return [
+        p
+        for name, p in model.named_parameters()
+        if name.startswith("backbone.") and p.ndim > 1 and p.requires_grad and id(p) not in embeddings
+    ]

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from splade.config import Config, config_from_dict, config_to_yaml, load_config
+from splade.errors import ConfigError
+
+
+def sentence(path: Path | None = None, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as raised:
+        load_config(path, overrides)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
+
+
+def write(folder: Path, content: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_without_a_file_the_defaults_hold() -> None:
+    assert load_config() == Config()
+
+
+def test_a_file_and_overrides_are_merged(tmp_path: Path) -> None:
+    path = write(tmp_path, "seed: 7\ntraining:\n  epochs: 5\n  loss_weights: {sparsity: 2}\ndata:\n")
+    config = load_config(path, ["training.epochs=3", "training.loss_weights.separation=0", "model.support=full"])
+    assert (config.seed, config.training.epochs) == (7, 3)
+    assert (config.training.loss_weights.sparsity, config.training.loss_weights.separation) == (2.0, 0.0)
+    assert config.model.support == ["full"]
+    assert config.data == Config().data  # an empty section changes nothing
+
+
+def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, "# nothing yet\n")) == Config()
+
+
+def test_the_yaml_written_reads_back_the_same(tmp_path: Path) -> None:
+    config = load_config(None, ["training.learning_rate=3e-5", "data.labels=[nein, ja]", "model.support=full"])
+    assert load_config(write(tmp_path, config_to_yaml(config))) == config
+
+
+def test_yaml_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, "training: {learning_rate: 3e-4}")).training.learning_rate == 3e-4
+
+
+def test_overrides_leave_the_callers_mapping_alone() -> None:
+    values: dict[str, object] = {"training": {"pooling": "max"}}
+    assert config_from_dict(values, "here").model.pooling == "max"
+    assert values == {"training": {"pooling": "max"}}
+
+
+def test_pooling_is_read_under_training_too(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, "training: {pooling: max}")).model.pooling == "max"
+
+
+def test_pooling_given_twice_must_agree(tmp_path: Path) -> None:
+    path = write(tmp_path, "model: {pooling: max}\ntraining: {pooling: attention}")
+    assert sentence(path) == (
+        f"{path}: training.pooling is 'attention' and model.pooling is 'max', but they are one setting; "
+        "keep model.pooling."
+    )
+
+
+def test_an_unknown_key_names_file_choices_and_nearest(tmp_path: Path) -> None:
+    path = write(tmp_path, "training:\n  epoch: 3")
+    message = sentence(path)
+    assert message.startswith(f"{path}: unknown key 'training.epoch'; the keys of 'training' are: recipe, epochs, ")
+    assert message.endswith("Did you mean 'epochs'?")
+
+
+def test_an_unknown_section_lists_the_sections(tmp_path: Path) -> None:
+    path = write(tmp_path, "trainin: {epochs: 3}")
+    assert sentence(path) == (
+        f"{path}: unknown key 'trainin'; the keys at the top are: experiment_name, output_dir, seed, data, model, "
+        "training, evaluation. Did you mean 'training'?"
+    )
+
+
+def test_an_unknown_key_two_levels_down() -> None:
+    assert "unknown key 'training.loss_weights.seperation'" in sentence(None, "training.loss_weights.seperation=0")
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("training.epochs=0", "--set: training.epochs must be greater than 0, but is 0."),
+        ("training.epochs='3'", "--set: training.epochs must be a whole number, but is '3'."),
+        ("training.epochs=2.0", "--set: training.epochs must be a whole number, but is 2.0."),
+        ("training.epochs=true", "--set: training.epochs must be a whole number, but is true."),
+        ("training.learning_rate=fast", "--set: training.learning_rate must be a number, but is 'fast'."),
+        ("training.learning_rate=true", "--set: training.learning_rate must be a number, but is true."),
+        ("training.learning_rate=.nan", "--set: training.learning_rate must be a finite number, but is nan."),
+        ("training.warmup_fraction=1", "--set: training.warmup_fraction must be less than 1, but is 1."),
+        ("training.sparsity_target=0", "--set: training.sparsity_target must be greater than 0, but is 0."),
+        ("training.label_smoothing=-1", "--set: training.label_smoothing must be at least 0, but is -1."),
+        ("evaluation.dense_baseline='yes'", "--set: evaluation.dense_baseline must be true or false, but is 'yes'."),
+        (
+            "evaluation.completeness_shares=[0.1, 2]",
+            "--set: evaluation.completeness_shares[1] must be at most 1, but is 2.",
+        ),
+        ("evaluation.completeness_shares=[]", "--set: evaluation.completeness_shares must not be empty, but is []."),
+        ("data.train_samples=0", "must be -1 (all rows) or a whole number above 0, but is 0."),
+        ("data.labels=good", "--set: data.labels must be a list, but is 'good'."),
+        ("data.labels=[same, same]", "--set: 'data' needs two or more different names in 'labels'."),
+        ("data.dataset_name=null", "--set: 'data' needs a 'dataset_name' or a 'train_file', and has neither."),
+        ("data.test_file=a.csv", "has a 'validation_file' or 'test_file' but no 'train_file' to go with it."),
+        ("model.name=''", "--set: model.name must not be empty, but is ''."),
+        ("model.name=3", "--set: model.name must be text, but is 3."),
+        ("model.gate=drelo", "--set: model.gate must be jumprelu, but is 'drelo'."),
+        (
+            "training.recipe=cajtt",
+            "--set: training.recipe must be one of cajt, baseline, but is 'cajtt'. Did you mean 'cajt'?",
+        ),
+        (
+            "model.support=full+dictionry",
+            "model.support[1] must be one of full, neighbourhood, dictionary, but is 'dictionry'. "
+            "Did you mean 'dictionary'?",
+        ),
+        ("model.support=[full, full]", "must name one or more different supports, but is ['full', 'full']."),
+        ("seed=", "--set: seed must be a whole number, but is null."),
+        ("data=3", "--set: data must be a section of keys and values, but is 3."),
+        ("epochs", "--set was given 'epochs', but section.key=value was expected, such as training.epochs=3."),
+        ("training..epochs=3", "section.key=value was expected"),
+        ("seed=[", "--set seed has the value '[', which is not valid YAML; quote it."),
+    ],
+)
+def test_wrong_values_end_in_one_sentence(override: str, expected: str) -> None:
+    assert expected in sentence(None, override)
+
+
+def test_an_override_cannot_reach_inside_a_single_value(tmp_path: Path) -> None:
+    path = write(tmp_path, "training: {epochs: 3}")
+    assert "asks for a key inside 'training.epochs', which is a single value" in sentence(path, "training.epochs.x=1")
+
+
+def test_the_file_is_named_for_its_own_faults_and_set_for_others(tmp_path: Path) -> None:
+    path = write(tmp_path, "training: {epochs: 0}")
+    assert sentence(path, "seed=3").startswith(f"{path}: training.epochs")
+    assert sentence(path, "training.epochs=-1").startswith("--set: training.epochs")
+    # Neither is wrong alone: the file gives up the name for a file, the override takes the file away.
+    both = write(tmp_path, "data: {dataset_name: null, train_file: a.csv}")
+    assert sentence(both, "data.train_file=null").startswith(f"{both} with --set: 'data' needs")
+
+
+def test_several_faults_show_the_first_and_count_the_rest(tmp_path: Path) -> None:
+    assert sentence(write(tmp_path, "seed: -1\ntraining: {epochs: 0, batch_size: 0}")).endswith(" (and 2 more)")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    assert sentence(path) == f"There is no settings file {path}; check the path given to --config."
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    assert "cannot be read" in sentence(tmp_path)
+
+
+def test_yaml_syntax_names_the_line(tmp_path: Path) -> None:
+    assert "is not valid YAML at line 2" in sentence(write(tmp_path, "seed: 1\ntraining: }\nmodel:\n"))
+
+
+def test_a_list_is_not_settings(tmp_path: Path) -> None:
+    assert "sections of keys and values were expected" in sentence(write(tmp_path, "- seed\n"))
+
+
+def test_binary_content(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_bytes(b"\xff\xfe\x00seed")
+    assert sentence(path) == f"The settings file {path} is not UTF-8 text; save it as UTF-8 YAML."
+    path.write_bytes(b"seed: \x00")
+    assert "is not valid YAML" in sentence(path)
+
+
+def test_keys_that_are_not_text(tmp_path: Path) -> None:
+    assert "unknown key 'training.3'" in sentence(write(tmp_path, "training: {3: 4}"))
+
+
+def test_config_from_dict_names_its_origin() -> None:
+    with pytest.raises(ConfigError, match=r"^model/config.yaml: seed must be at least 0, but is -1\.$"):
+        config_from_dict({"seed": -1}, "model/config.yaml")

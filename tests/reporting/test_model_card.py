@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from splade.reporting.model_card import front_matter, is_hub_name, plain, write_model_card
+from tests.reporting.builders import build_results
+
+CONFIG = "seed: 42\ndata:\n  dataset_name: toy\n"
+
+
+def card(tmp_path: Path, results: dict[str, Any]) -> str:
+    write_model_card(tmp_path / "model" / "README.md", results, CONFIG)
+    return (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+
+
+def test_front_matter_is_yaml_the_hub_reads_and_claims_no_licence(tmp_path: Path) -> None:
+    text = card(tmp_path, build_results())
+    assert text.startswith("---\n")
+    metadata = yaml.safe_load(text.split("---\n")[1])
+    assert metadata["library_name"] == "lexical-sae"
+    assert metadata["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert "license" not in metadata and "datasets" not in metadata
+
+
+@pytest.mark.parametrize("backbone", ["/home/somebody/bert", "./bert", "../x/y/z", "bert", None])
+def test_a_path_is_not_published_as_a_base_model(backbone: str | None) -> None:
+    assert "base_model" not in yaml.safe_load(front_matter({"backbone": backbone}))
+
+
+def test_a_folder_that_exists_here_is_not_a_hub_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert is_hub_name("models/mine")
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    assert not is_hub_name("models/mine")
+
+
+def test_figures_limits_and_configuration_are_there(tmp_path: Path) -> None:
+    text = card(tmp_path, build_results())
+    for part in (
+        "| Accuracy | 83.2 % | dense head 84.1 %",
+        "## Grounding",
+        "## Limits",
+        "from_pretrained",
+        CONFIG.strip(),
+    ):
+        assert part in text
+    assert "Removed tokens" not in text
+
+
+def test_removed_tokens_are_listed(tmp_path: Path) -> None:
+    assert "depend on them: woman, a\\|b." in card(tmp_path, {"removed_tokens": ["woman", "a|b"]})
+
+
+def test_a_card_without_results_says_that_grounding_was_not_measured(tmp_path: Path) -> None:
+    text = card(tmp_path, {})
+    assert "## Figures" not in text and "none were measured here" in text
+
+
+def test_values_cannot_break_a_table() -> None:
+    assert plain("a\n| b <img>") == "a \\| b \\<img\\>"
