@@ -9,7 +9,14 @@ from typing import Any, Literal
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from torch import Tensor
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
+
+from splade.config.schema import ModelConfig
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
+from splade.models.sparse import SparseRows
+from splade.models.vocabulary import Vocabulary
 
 TokenizerKind = Literal["wordpiece", "bpe", "unigram"]
 
@@ -167,6 +174,60 @@ def build_backbone_folder(
     (model if head else model.base_model).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def build_model(
+    tmp_path: Path,
+    support: str = "neighbourhood",
+    family: str = "bert",
+    *,
+    active: int = 12,
+    classes: int = 2,
+    **settings: Any,
+) -> LexicalSAE:
+    """An untrained model on a tiny backbone, calibrated so that a toy review has about ``active`` active tokens.
+
+    ``support`` may join several by ``+``; its dictionary holds the adjectives. ``settings`` go to ``ModelConfig``.
+    """
+    folder = tmp_path / family
+    if not folder.exists():
+        build_backbone_folder(tmp_path, family)
+    backbone, tokenizer = Backbone.from_name(str(folder))
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+    config = ModelConfig(**{"support": support, "hidden_size": 16, "neighbours": 6, "dtype": "float32", **settings})
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(1)
+        model = LexicalSAE(
+            backbone,
+            tokenizer,
+            [f"class {number}" for number in range(classes)],
+            config,
+            max_length=MAX_POSITIONS,
+            dictionary=[token for word in [*POSITIVE, *NEGATIVE] for token in vocabulary.match(word)],
+        )
+        for parameter in model.head.parameters():  # it starts near 0, behind which a mistake could hide
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    model.calibrate([encode(model, toy_reviews(32)[0])], active / INITIAL_DENSITY)
+    return model.eval()
+
+
+def encode(model: LexicalSAE, texts: list[str]) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask (B, L), padded to the longest text."""
+    batch = model.tokenizer(texts, return_tensors="pt", padding=True, truncation=True, max_length=model.max_length)
+    return batch["input_ids"], batch["attention_mask"]
+
+
+def sparse_rows(*rows: dict[int, float], vocab_size: int = 10) -> SparseRows:
+    """Rows given as {token: value}; entry ``n`` came from position ``n``. A value of 0 is an entry near its threshold."""
+    entries = [(row, token, value) for row, values in enumerate(rows) for token, value in sorted(values.items())]
+    return SparseRows(
+        torch.tensor([row for row, _, _ in entries], dtype=torch.long),
+        torch.tensor([token for _, token, _ in entries], dtype=torch.long),
+        torch.arange(len(entries)),
+        torch.tensor([value for _, _, value in entries], dtype=torch.float32),
+        len(rows),
+        vocab_size,
+    )
 
 
 def toy_reviews(n: int, seed: int = 0) -> tuple[list[str], list[int]]:

@@ -53,10 +53,10 @@ def circuit_mask(attribution: SparseRows, active: Tensor, share: float, *, soft:
     `active` (N,) bool. Hard: 1 or 0. Soft (training): σ(k·(|a| − edge)/edge), with edge the |attribution| of the last
     token kept, which is 1/2 there and close to 1 or 0 elsewhere, so that masking does not jump from step to step.
     """
-    size = attribution.value.abs().detach() * active  # inactive entries rank last
+    size = attribution.value.abs().detach() * active
     counts = attribution.with_value(active.to(size.dtype)).sum_rows()
     keep = circuit_size(counts, share)  # (R,)
-    rank = attribution.rank_in_row(size)
+    rank = attribution.rank_in_row(torch.where(active, size, -1.0))  # inactive entries last
     hard = (rank < keep[attribution.row]) & active
     if not soft:
         return hard.to(size.dtype)

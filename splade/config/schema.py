@@ -137,6 +137,8 @@ class ModelConfig:
     """How the sparse vector becomes logits."""
     hidden_size: PositiveInt = 256
     """Width of the head's hidden layer."""
+    train_embeddings: Flag = False
+    """Train the input word embeddings too; frozen, words keep their places and a step costs a third less."""
     train_decoder: Flag = False
     """Train the output embedding; frozen it keeps each token's meaning in place."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"

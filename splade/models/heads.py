@@ -50,6 +50,10 @@ class ReluMLP(nn.Module):
     """Linear(V, H) → ReLU → Linear(H, C), in float32.
 
     With D = 1[W₁s + b₁ > 0]:  W_eff = W₂·diag(D)·W₁ and b_eff = W₂·diag(D)·b₁ + b₂ (Balestriero & Baraniuk, 2018).
+
+    The output layer is centred over the classes (W₂ − mean_c W₂, b₂ alike). No probability changes by it, because
+    softmax ignores what all logits share; but a contribution then says what a word does for one class *rather than
+    the others*, and with two classes the reasons for one are exactly the reasons against the other.
     """
 
     def __init__(self, vocab_size: int, hidden_size: int, num_classes: int):
@@ -63,7 +67,9 @@ class ReluMLP(nn.Module):
         """Logits (R, C) and the linear region."""
         total = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
         pre = total + self.bias  # (R, H)
-        logits = self.out(F.relu(pre))
+        weight = self.out.weight - self.out.weight.mean(0)  # (C, H)
+        bias = self.out.bias - self.out.bias.mean()  # (C,)
+        logits = F.linear(F.relu(pre), weight, bias)
         open_units = (pre > 0).to(pre.dtype)  # (R, H): D, constant on the region
-        upstream = open_units[:, None, :] * self.out.weight  # (R, C, H)
-        return logits, LinearRegion(upstream, self.words, upstream @ self.bias + self.out.bias)
+        upstream = open_units[:, None, :] * weight  # (R, C, H)
+        return logits, LinearRegion(upstream, self.words, upstream @ self.bias + bias)

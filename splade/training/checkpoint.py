@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -31,18 +32,19 @@ def save_checkpoint(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
     """Write `folder/step_…` so that it is there whole or not at all, then remove all but the newest two."""
     target, aside = folder / f"step_{step:08d}", folder / f".writing_{step:08d}"
     shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
     try:
+        aside.mkdir(parents=True)
         save_file({k: v.detach().contiguous().cpu() for k, v in checkpoint.tensors.items()}, aside / TENSORS)
         (aside / STATE).write_text(json.dumps(checkpoint.state))
         (aside / MANIFEST).write_text(json.dumps({name: _sha256(aside / name) for name in (TENSORS, STATE)}))
         for name in (TENSORS, STATE, MANIFEST):
             _flush(aside / name)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # a disk that fills up under safetensors is an error of its own
         shutil.rmtree(aside, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or error
         raise CheckpointError(
-            f"The checkpoint of step {step} could not be written to {folder} ({error.strerror or error}); earlier "
-            "checkpoints are untouched, so make room and start again with --resume."
+            f"The checkpoint of step {step} could not be written to {folder} ({reason}); earlier checkpoints are "
+            "untouched, so make room and start again with --resume."
         ) from error
     shutil.rmtree(target, ignore_errors=True)
     os.replace(aside, target)

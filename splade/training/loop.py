@@ -143,7 +143,7 @@ class Trainer:
                     progress.update(self.step, self._log())
                 if self.step % self.eval_every == 0 or self.step == self.total:
                     stopped = self._validate_and_keep(progress)
-                if self.step % self.save_every == 0 or interrupted():
+                if self.step % self.save_every == 0 or self.step == self.total or stopped or interrupted():
                     self._save()
                 if interrupted():
                     raise Interrupted(f"Stopped after step {self.step} of {self.total}; all is saved.")

@@ -43,7 +43,7 @@ class Objective(nn.Module):
             self.separation = SeparationLoss(num_classes, vocab_size)
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
-        self.register_buffer("active_before", torch.full((), torch.inf))  # expected active tokens in the last step
+        self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: list[Tensor] = []  # what this step's batches add to centroids and frequencies
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -76,12 +76,12 @@ class Objective(nn.Module):
             terms["separation"] = self.separation(attribution, labels)
             self._remember(0, torch.cat([t.flatten() for t in self.separation.class_sums(attribution, labels)]))
         if self.recipe.sparsity:
-            # relu(mean/target − 1) over the whole step, with the mean of the step before deciding whether it acts:
-            # the same gradient, and no process has to wait for another in the middle of a step.
+            # The pressure acts while a step has more active tokens a row than aimed at. The step before decides, so
+            # that no process waits for another in the middle of a step, and the hard count decides, because the
+            # differentiable one also counts what the gate has just shut.
             over = float(self.active_before > self.config.active_target)
-            expected = expected_active(state, gate)
-            terms["sparsity"] = over * expected / self.config.active_target
-            self._remember(1, expected.detach().sum()[None])
+            terms["sparsity"] = over * expected_active(state, gate) / self.config.active_target
+            self._remember(1, (state.rows.value > 0).sum()[None].float())
         if self.recipe.frequency:
             terms["frequency"] = self.frequency(state, gate)
             self._remember(2, self.frequency.counts(state).flatten())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -69,8 +71,8 @@ class JumpReLUGate(nn.Module):
     def calibrate(self, theta: float, scale: float) -> None:
         """Start every threshold at `theta`, a quantile of the data's scores, in units of their spread `scale`."""
         self.scale.fill_(scale)
-        ratio = torch.tensor(max(theta / scale, 1e-3))
-        self.raw.fill_(float(torch.log(torch.expm1(ratio))))  # softplus⁻¹
+        ratio = max(theta / scale, 1e-3)
+        self.raw.fill_(ratio + math.log(-math.expm1(-ratio)))  # softplus⁻¹, in the form that cannot overflow
 
     def forward(self, z: Tensor, token: Tensor) -> Tensor:
         """z and token (N,) -> values (N,)."""

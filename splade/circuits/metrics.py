@@ -1,0 +1,136 @@
+"""How complete and how separate the circuits of a model are, measured on held-out texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from splade.circuits.core import CircuitState, circuit_mask, circuit_size
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.sparse import SparseRows
+
+CLASS_CIRCUIT = 100
+"""Tokens of a class's circuit when two classes' circuits are compared as sets."""
+
+SAMPLED_PAIRS = 2_000
+"""Pairs of texts of one class whose circuits are compared as sets."""
+
+
+@dataclass(frozen=True)
+class CompletenessAt:
+    """What is left of a model when each text keeps only a share of its active tokens."""
+
+    accuracy: float
+    kl: float
+    """Mean KL(full ‖ circuit)."""
+    random_accuracy: float
+    """The same number of tokens, chosen at random."""
+
+
+class CompletenessMeter:
+    """Gathers `CompletenessAt` for several shares over batches."""
+
+    def __init__(self, model: LexicalSAE, shares: list[float], seed: int = 0):
+        self.model, self.shares = model, shares
+        self._sums = np.zeros((len(shares), 3))
+        self._rows = 0
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def add(self, state: CircuitState, attribution: SparseRows, labels: Tensor) -> None:
+        rows, full = state.rows, F.log_softmax(state.logits, -1)
+        active = rows.value > 0
+        chance = torch.rand(len(rows), generator=self._generator).to(rows.value.device)
+        rank = rows.rank_in_row(chance)
+        counts = rows.with_value(active.float()).sum_rows()
+        for i, share in enumerate(self.shares):
+            circuit = self._keep(rows, circuit_mask(attribution, active, share))
+            chosen = self._keep(rows, (rank < circuit_size(counts, share)[rows.row]).float())
+            kl = F.kl_div(F.log_softmax(circuit, -1), full, log_target=True, reduction="sum")
+            right = [(logits.argmax(-1) == labels).sum() for logits in (circuit, chosen)]
+            self._sums[i] += [float(right[0]), float(kl), float(right[1])]
+        self._rows += len(labels)
+
+    def _keep(self, rows: SparseRows, mask: Tensor) -> Tensor:
+        return self.model.decide(rows.with_value(rows.value * mask)).logits
+
+    def result(self) -> dict[float, CompletenessAt]:
+        means = self._sums / max(1, self._rows)
+        return {share: CompletenessAt(*means[i].tolist()) for i, share in enumerate(self.shares)}
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Circuits of different classes against circuits of the same class. Cosines are of attributions, Jaccard of sets."""
+
+    cosine: float
+    """Mean over pairs of classes, between their mean circuits."""
+    jaccard: float
+    """Mean over pairs of classes, overlap of their hundred strongest tokens."""
+    within_cosine: float
+    """Mean over pairs of texts of one class."""
+    within_jaccard: float
+    """Mean over sampled pairs of texts of one class, overlap of their circuits."""
+
+
+class SeparationMeter:
+    """Gathers class centroids of normalised attributions, and single circuits to compare within classes."""
+
+    def __init__(self, num_classes: int, vocab_size: int, share: float):
+        self.share = share
+        self._sums = torch.zeros(num_classes, vocab_size)
+        self._counts = torch.zeros(num_classes)
+        self._circuits: list[list[frozenset[int]]] = [[] for _ in range(num_classes)]
+
+    def add(self, state: CircuitState, attribution: SparseRows, classes: Tensor) -> None:
+        norm = attribution.sum_rows(attribution.value**2).sqrt().clamp(min=1e-12)
+        unit = attribution.value / norm[attribution.row]
+        index = classes[attribution.row] * self._sums.shape[1] + attribution.token
+        self._sums.view(-1).index_add_(0, index.cpu(), unit.cpu())
+        filled = attribution.counts > 0
+        self._counts += torch.bincount(classes[filled], minlength=len(self._counts)).cpu()
+        inside = circuit_mask(attribution, state.rows.value > 0, self.share) > 0
+        members: list[set[int]] = [set() for _ in range(attribution.num_rows)]
+        for row, token in zip(attribution.row[inside].tolist(), attribution.token[inside].tolist(), strict=True):
+            members[row].add(token)
+        for row, tokens in enumerate(members):
+            if tokens:
+                self._circuits[int(classes[row])].append(frozenset(tokens))
+
+    def result(self, seed: int = 0) -> Separation:
+        present = (self._counts > 0).nonzero(as_tuple=True)[0]
+        means = self._sums[present] / self._counts[present, None]  # (C, V)
+        between = F.normalize(means, dim=1) @ F.normalize(means, dim=1).T
+        tops = [frozenset(row.topk(min(CLASS_CIRCUIT, int((row > 0).sum()))).indices.tolist()) for row in means]
+        pairs = [(i, j) for i in range(len(present)) for j in range(i + 1, len(present))]
+        many = self._counts > 1
+        counts = self._counts[many]
+        within = ((self._sums[many] ** 2).sum(1) - counts) / (counts * (counts - 1))
+        return Separation(
+            cosine=_mean([float(between[i, j]) for i, j in pairs]),
+            jaccard=_mean([_jaccard(tops[i], tops[j]) for i, j in pairs]),
+            within_cosine=_mean(within.tolist()),
+            within_jaccard=_mean(self._sampled_overlaps(np.random.default_rng(seed))),
+        )
+
+    def _sampled_overlaps(self, generator: np.random.Generator) -> list[float]:
+        classes = [circuits for circuits in self._circuits if len(circuits) > 1]
+        if not classes:
+            return []
+        out = []
+        for _ in range(SAMPLED_PAIRS):
+            circuits = classes[generator.integers(len(classes))]
+            first, second = generator.choice(len(circuits), 2, replace=False)
+            out.append(_jaccard(circuits[first], circuits[second]))
+        return out
+
+
+def _jaccard(a: frozenset[int], b: frozenset[int]) -> float:
+    return len(a & b) / len(a | b) if a | b else 0.0
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else 0.0

@@ -1,0 +1,249 @@
+"""The command line: `lexical-sae train | evaluate | predict | explain`."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from splade.errors import DataError, LexicalSAEError
+
+EXIT_USER, EXIT_INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    help="Text classifiers whose every prediction is, exactly, a short sum of named words.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+out, err = Console(), Console(stderr=True)
+
+Texts = Annotated[list[str] | None, typer.Argument(help="Texts; '-' reads one text a line from standard input.")]
+ModelFolder = Annotated[Path, typer.Option("--model", help="Folder of a saved model, as in output_dir/model.")]
+File = Annotated[Path | None, typer.Option("--file", help="Read one text a line from this file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. May be repeated.")]
+
+
+def run_kindly(command: Callable[[], None]) -> None:
+    """Run a command; a user's mistake is one sentence and exit code 2, Ctrl-C is 130, neither shows a traceback."""
+    from splade.training.loop import Interrupted
+
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    try:
+        command()
+    except LexicalSAEError as error:
+        err.print(str(error), highlight=False, markup=False, soft_wrap=True)
+        sys.exit(EXIT_USER)
+    except Interrupted as error:
+        err.print(f"{error} Go on with the same command and --resume.", highlight=False, markup=False, soft_wrap=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except KeyboardInterrupt:
+        err.print("Stopped.")
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
+            raise
+        err.print(
+            f"{error.filename or 'The output'} could not be written ({error.strerror}); what was saved before is "
+            "untouched, so make room or choose another --set output_dir=… and go on with --resume.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+        sys.exit(EXIT_USER)
+
+
+def kindly(command):  # type: ignore[no-untyped-def]
+    """A command of the app, run by `run_kindly`."""
+
+    @wraps(command)
+    def wrapped(*args: object, **kwargs: object) -> None:
+        run_kindly(lambda: command(*args, **kwargs))
+
+    return wrapped
+
+
+@app.command()
+@kindly
+def train(
+    config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")] = None,
+    set_: Sets = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, check and print everything, then stop.")] = False,
+) -> None:
+    """Train a model, measure it on the test split, and leave model, results and report in output_dir."""
+    from splade.config.load import config_to_yaml, load_config
+    from splade.pipelines import check_output_dir, run_experiment
+
+    settings = load_config(config, set_ or [])
+    check_output_dir(settings, resume=resume or dry_run, overwrite=overwrite)
+    if dry_run:
+        from splade.data.loader import load_dataset
+        from splade.models.backbone import Backbone
+
+        dataset = load_dataset(settings.data, settings.seed)
+        backbone, _ = Backbone.from_name(settings.model.name, revision=settings.model.revision)
+        out.print(config_to_yaml(settings), highlight=False, markup=False, end="")
+        for sentence in (dataset.source, *dataset.notes, backbone.notice):
+            if sentence:
+                out.print(f"# {sentence}", highlight=False, markup=False)
+        sizes = f"{len(dataset.train)} training, {len(dataset.validation)} validation, {len(dataset.test)} test texts"
+        out.print(f"# {sizes}; labels: {', '.join(dataset.label_names)}", highlight=False, markup=False)
+        return
+    results = run_experiment(settings, resume=resume, console=err)
+    if results:
+        print_results(results)
+        folder = Path(settings.output_dir)
+        out.print(f"Report: {folder / 'report.html'}\nModel:  {folder / 'model'}", highlight=False)
+
+
+@app.command()
+@kindly
+def evaluate(
+    model: ModelFolder,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Settings that name the data; without: those of the training.")
+    ] = None,
+    set_: Sets = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a saved model on a test split."""
+    from splade.config.load import load_config
+    from splade.data.loader import load_dataset
+    from splade.models.backbone import Backbone
+    from splade.models.lexical_sae import LexicalSAE
+    from splade.pipelines import evaluate_model
+    from splade.training.task import ClassificationTask
+
+    loaded = LexicalSAE.from_pretrained(model)
+    beside = model.resolve().parent / "config.yaml"
+    settings = load_config(config or (beside if beside.exists() else None), set_ or [])
+    dataset = load_dataset(settings.data, settings.seed)
+    if dataset.label_names != loaded.labels:
+        raise DataError(
+            f"The labels of the data are {', '.join(dataset.label_names)}, but the model was trained on "
+            f"{', '.join(loaded.labels)}; evaluate on data with the same labels (data.labels sets their order)."
+        )
+    task = ClassificationTask(dataset.test, loaded.tokenizer, loaded.max_length)
+    frozen, _ = Backbone.from_name(settings.model.name, revision=settings.model.revision)
+    results = evaluate_model(loaded, task, settings, frozen=frozen.to(loaded.device), console=err)
+    if output:
+        output.write_text(json.dumps(results, indent=1, ensure_ascii=False))
+    if as_json:
+        print(json.dumps(results, ensure_ascii=False))
+    else:
+        print_results(results)
+
+
+@app.command()
+@kindly
+def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json: AsJson = False) -> None:
+    """Predict the label of texts."""
+    from splade.inference import predict_batch
+    from splade.models.lexical_sae import LexicalSAE
+
+    wanted = _texts(texts, file)
+    loaded = LexicalSAE.from_pretrained(model)
+    for p in predict_batch(loaded, wanted):
+        if as_json:
+            print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}, ensure_ascii=False))
+        else:
+            print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
+
+
+@app.command()
+@kindly
+def explain(
+    model: ModelFolder,
+    texts: Texts = None,
+    file: File = None,
+    target: Annotated[str | None, typer.Option("--target", help="Explain this label instead of the predicted one.")] = None,
+    as_json: AsJson = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table; the rest is one row.")] = 12,
+) -> None:
+    """Show why: every prediction as a sum of words that gives its logit."""
+    from splade.inference import explain_batch
+    from splade.models.lexical_sae import LexicalSAE
+    from splade.reporting.terminal import print_explanation
+
+    wanted = _texts(texts, file)
+    loaded = LexicalSAE.from_pretrained(model)
+    for explanation in explain_batch(loaded, wanted, target):
+        if as_json:
+            print(json.dumps(explanation.to_json(), ensure_ascii=False))
+        else:
+            print_explanation(explanation, out, top)
+
+
+def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
+    """Texts of the arguments, of a file, or of standard input."""
+    wanted = list(texts or [])
+    if file is not None:
+        if wanted:
+            raise DataError("Both texts and --file were given; give one of them.")
+        try:
+            return file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{file} cannot be read as UTF-8 text ({error}); name a file with one text a line.") from error
+    if wanted == ["-"] or (not wanted and not sys.stdin.isatty()):
+        return [line.rstrip("\r\n") for line in sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()]
+    if not wanted:
+        raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
+    return wanted
+
+
+def print_results(results: dict) -> None:
+    """The headline figures as a table."""
+    table = Table(title=results.get("experiment_name"), show_header=False)
+    dense = results.get("dense")
+    beside = f"  (dense head: {dense['accuracy']:.4f})" if dense else ""
+    table.add_row("accuracy", f"{results['accuracy']:.4f}{beside}")
+    table.add_row("macro F1", f"{results['macro_f1']:.4f}")
+    active = results["active_tokens"]
+    table.add_row("active tokens a text", f"{active['mean']:.1f} of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})")
+    table.add_row("identity, max error", f"{results['dla']['max_error']:.1e} over {results['samples'] if isinstance(results['samples'], int) else results['samples']['test']:,} texts, every class")
+    for share, kept in results["completeness"].items():
+        if share in ("0.1", "0.5"):
+            table.add_row(
+                f"accuracy keeping {float(share):.0%}", f"{kept['accuracy']:.4f}  (random tokens: {kept['random_accuracy']:.4f})"
+            )
+    separation = results["separation"]
+    table.add_row("circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within")
+    grounding = results["grounding"]
+    table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
+    table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")
+    if lexicon := grounding.get("lexicon"):
+        table.add_row(
+            f"on words rated by {lexicon['name']}", f"{lexicon['coverage']:.0%}, of that {lexicon['right_sign']:.0%} of the right sign"
+        )
+    if dense:
+        ratio = results["seconds"]["per_step"] / dense["seconds_per_step"]
+        table.add_row("seconds a step", f"{results['seconds']['per_step']:.3f}  ({ratio:.2f} × the dense head's)")
+    out.print(table)
+    for note in results.get("notes", []):
+        out.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Everything that is measured on the test split after training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.metrics import f1_score
+
+from splade.circuits.core import CircuitState
+from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
+from splade.config.schema import EvaluationConfig
+from splade.errors import ConfigError
+from splade.evaluation.grounding import (
+    Grounding,
+    LexiconMeter,
+    frozen_share,
+    input_share,
+    load_lexicon,
+    positive_class,
+    self_activation,
+)
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.task import ClassificationTask
+
+GROUNDING_TEXTS = 256
+"""Test texts for the two slow grounding figures, a seeded sample; the number used is in the results."""
+
+
+@dataclass(frozen=True)
+class DLACheck:
+    """|logit − (Σ_j s_j·W_eff[c, j] + b_eff[c])| over every input and every class."""
+
+    max_error: float
+    mean_error: float
+
+
+@dataclass(frozen=True)
+class ActiveTokens:
+    """How many vocabulary tokens a text has active."""
+
+    mean: float
+    p50: float
+    p95: float
+    max: int
+    histogram: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of one model on one test split."""
+
+    accuracy: float
+    macro_f1: float
+    dla: DLACheck
+    active_tokens: ActiveTokens
+    sparsity: float
+    """Share of the vocabulary that is silent in an average text."""
+    completeness: dict[float, CompletenessAt]
+    separation: Separation
+    grounding: Grounding
+    samples: int
+
+
+@torch.no_grad()
+def dla_errors(state: CircuitState) -> torch.Tensor:
+    """(R, C) errors of the identity: the forward pass's logits against the sum of attributions, class by class."""
+    errors = torch.empty_like(state.logits)
+    for c in range(state.logits.shape[1]):
+        classes = torch.full((len(state.logits),), c, device=state.logits.device)
+        total = compute_attribution_tensor(state, classes).sum_rows() + state.b_eff[:, c]
+        errors[:, c] = (total - state.logits[:, c]).abs()
+    return errors
+
+
+@torch.no_grad()
+def predictions(model, task: ClassificationTask, batch_size: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
+    """Predicted and true classes, in the order of the rows; for any model with `classify`."""
+    model.eval()
+    out = np.zeros(len(task), dtype=np.int64)
+    device = next(model.parameters()).device
+    for batch in task.in_order(batch_size, device):
+        out[batch.rows] = task.predict(model, batch).logits.argmax(-1).cpu().numpy()
+    return out, task.labels
+
+
+@torch.no_grad()
+def evaluate(
+    model: LexicalSAE,
+    task: ClassificationTask,
+    config: EvaluationConfig,
+    *,
+    share: float,
+    frozen: Backbone | None,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda texts: None,
+) -> Evaluation:
+    """Measure a model on a split. `share` of the active tokens makes a circuit; `frozen` is the backbone untrained.
+
+    `advance` is told of every text that is done, for a progress bar.
+    """
+    model.eval()
+    rows = np.arange(len(task))
+    if 0 < config.max_samples < len(rows):
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: config.max_samples])
+    completeness = CompletenessMeter(model, config.completeness_shares, seed)
+    separation = SeparationMeter(len(model.labels), model.vocab_size, share)
+    lexicon, positive = _lexicon(model, config)
+    predicted, gold, counts, errors = [], [], [], []
+    there = total = 0.0
+    for batch in task.in_order(config.batch_size, model.device, rows):
+        state = task.predict(model, batch)
+        classes = state.logits.argmax(-1)
+        attribution = compute_attribution_tensor(state, classes)
+        errors.append(dla_errors(state).cpu())
+        completeness.add(state, attribution, batch.labels)
+        separation.add(state, attribution, classes)
+        if lexicon is not None and positive is not None:
+            lexicon.add(compute_attribution_tensor(state, torch.full_like(classes, positive)))
+        on_input, everything = input_share(batch, attribution)
+        there, total = there + on_input, total + everything
+        predicted.append(classes.cpu())
+        gold.append(batch.labels.cpu())
+        counts.append(attribution.counts.cpu())
+        advance(len(batch.rows))
+    found, true, active = (torch.cat(parts).numpy() for parts in (predicted, gold, counts))
+    error = torch.cat(errors)
+    sample = np.sort(np.random.default_rng(seed).permutation(rows)[:GROUNDING_TEXTS])
+    return Evaluation(
+        accuracy=float((found == true).mean()),
+        macro_f1=float(f1_score(true, found, average="macro", zero_division=0)),
+        dla=DLACheck(float(error.max()), float(error.mean())),
+        active_tokens=_active(active),
+        sparsity=1 - float(active.mean()) / model.vocab_size,
+        completeness=completeness.result(),
+        separation=separation.result(seed),
+        grounding=Grounding(
+            input_share=there / total if total else 0.0,
+            frozen_share=frozen_share(model, frozen, task, sample, config.batch_size) if frozen is not None else None,
+            self_activation=self_activation(model, task, sample),
+            lexicon=lexicon.result() if lexicon is not None else None,
+            texts=len(sample),
+        ),
+        samples=len(rows),
+    )
+
+
+def _lexicon(model: LexicalSAE, config: EvaluationConfig) -> tuple[LexiconMeter | None, int | None]:
+    if config.lexicon is None:
+        return None, None
+    positive = positive_class(model.labels)
+    if positive is None:
+        raise ConfigError(
+            f"evaluation.lexicon is set, but none of the labels {', '.join(model.labels)} is called positive; leave it "
+            "null for data without good and bad."
+        )
+    return LexiconMeter(config.lexicon, load_lexicon(config.lexicon), model.vocabulary), positive
+
+
+def _active(counts: np.ndarray) -> ActiveTokens:
+    heights, edges = np.histogram(counts, bins=min(30, max(1, int(counts.max()) + 1)))
+    return ActiveTokens(
+        float(counts.mean()),
+        float(np.percentile(counts, 50)),
+        float(np.percentile(counts, 95)),
+        int(counts.max()),
+        {"edges": edges.tolist(), "counts": heights.tolist()},
+    )

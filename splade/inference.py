@@ -1,0 +1,200 @@
+"""Using a trained model: predict, explain, score. Each for one text, and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.metrics import accuracy_score, f1_score
+
+from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
+from splade.attribution.span_aggregation import word_spans, words_of_positions
+from splade.circuits.core import CircuitState
+from splade.errors import ModelError, nearest
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.lexical_sae import LexicalSAE
+
+BATCH_SIZE = 32
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted label of a text."""
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+    active_tokens: int
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """Some texts through the model, with what is needed to find words again."""
+
+    rows: list[int]
+    texts: list[str]
+    offsets: list[list[tuple[int, int]]]
+    truncated: list[bool]
+    length: int
+    state: CircuitState
+
+
+def predict_model(model: LexicalSAE, text: str) -> Prediction:
+    """Predict one text."""
+    return predict_batch(model, [text])[0]
+
+
+def predict_batch(model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_SIZE) -> list[Prediction]:
+    """Predict many texts, in their order."""
+    out: list[Prediction | None] = [None] * len(texts)
+    for encoded in _encode(model, texts, batch_size):
+        probabilities = encoded.state.logits.softmax(-1)
+        counts = encoded.state.rows.counts.tolist()
+        for i, row in enumerate(encoded.rows):
+            out[row] = Prediction(
+                texts[row],
+                model.labels[int(probabilities[i].argmax())],
+                dict(zip(model.labels, probabilities[i].tolist(), strict=True)),
+                counts[i],
+                encoded.truncated[i],
+            )
+    return [p for p in out if p is not None]
+
+
+def explain_model(model: LexicalSAE, text: str, target: str | None = None) -> Explanation:
+    """Explain one prediction: the predicted label's logit, or that of `target`, as an exact sum of words."""
+    return explain_batch(model, [text], target)[0]
+
+
+def explain_batch(
+    model: LexicalSAE, texts: Sequence[str], target: str | None = None, batch_size: int = BATCH_SIZE
+) -> list[Explanation]:
+    """Explain many predictions, in the order of the texts."""
+    if target is not None and target not in model.labels:
+        raise ModelError(
+            f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}.{nearest(target, model.labels)}"
+        )
+    out: list[Explanation | None] = [None] * len(texts)
+    for encoded in _encode(model, texts, batch_size):
+        classes = encoded.state.logits.argmax(-1)
+        if target is not None:
+            classes = torch.full_like(classes, model.labels.index(target))
+        attribution = compute_attribution_tensor(encoded.state, classes)
+        for i, row in enumerate(encoded.rows):
+            out[row] = _explain_row(model, encoded, i, int(classes[i]), attribution.value)
+    return [e for e in out if e is not None]
+
+
+def explain_model_spans(
+    model: LexicalSAE,
+    text: str,
+    spans: Sequence[tuple[int, int]] | None = None,
+    target: str | None = None,
+) -> list[tuple[str, float]]:
+    """Exact scores of whole words, or of given character spans; a word counts to the span that holds its start.
+
+    The last row is what lies in no span (or in no word), so that all rows and the bias together are the logit.
+    """
+    explanation = explain_model(model, text, target)
+    if spans is None:
+        words = [(w.word, w.score) for w in explanation.words if w.word != NO_WORD]
+        return [*words, (NO_WORD, sum(w.score for w in explanation.words if w.word == NO_WORD))]
+    totals = [0.0] * (len(spans) + 1)
+    for word in explanation.words:
+        inside = [n for n, (a, b) in enumerate(spans) if a <= word.start < b and word.word != NO_WORD]
+        totals[inside[0] if inside else -1] += word.score
+    return [*((text[a:b], s) for (a, b), s in zip(spans, totals, strict=False)), ("(elsewhere)", totals[-1])]
+
+
+def score_model(
+    model: LexicalSAE, texts: Sequence[str], labels: Sequence[int | str], batch_size: int = BATCH_SIZE
+) -> dict[str, float]:
+    """Accuracy, macro-F1 and mean active tokens on labelled texts; labels are names or numbers."""
+    gold = [model.labels.index(label) if isinstance(label, str) else int(label) for label in labels]
+    predictions = predict_batch(model, texts, batch_size)
+    found = [model.labels.index(p.label) for p in predictions]
+    return {
+        "accuracy": float(accuracy_score(gold, found)),
+        "macro_f1": float(f1_score(gold, found, average="macro", zero_division=0)),
+        "active_tokens": float(np.mean([p.active_tokens for p in predictions])) if predictions else 0.0,
+    }
+
+
+@torch.no_grad()
+def _encode(model: LexicalSAE, texts: Sequence[str], batch_size: int) -> Iterator[_Encoded]:
+    """Texts through the model in batches of similar length, longest first."""
+    model.eval()
+    order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        chosen = [readable(texts[row]) for row in rows]
+        batch = model.tokenizer(
+            chosen,
+            padding=True,
+            truncation=True,
+            max_length=model.max_length,
+            return_offsets_mapping=True,
+            return_tensors="pt",
+        )
+        ids, mask = batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device)
+        state = model.classify(model(ids, mask), mask)
+        yield _Encoded(
+            rows,
+            chosen,
+            [[tuple(pair) for pair in offsets] for offsets in batch["offset_mapping"].tolist()],
+            [bool(encoding.overflowing) for encoding in batch.encodings],
+            ids.shape[1],
+            state,
+        )
+
+
+def readable(text: str) -> str:
+    """The text without lone surrogates, which no tokenizer accepts; a question mark stands for each."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attribution: torch.Tensor) -> Explanation:
+    text, rows = encoded.texts[i], encoded.state.rows
+    first = int(rows.offsets[i])
+    mine = slice(first, first + int(rows.counts[i]))
+    token, value, score = rows.token[mine].tolist(), rows.value[mine].tolist(), attribution[mine].tolist()
+    position = [p - i * encoded.length for p in rows.position[mine].tolist()]
+    vocabulary = model.vocabulary
+    spans = word_spans(text)
+    word_of = words_of_positions(encoded.offsets[i], spans)
+
+    tokens, unnamed = [], [0.0, 0.0]
+    fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
+    totals = [0.0] * (len(spans) + 1)
+    for j, v, a, p in zip(token, value, score, position, strict=True):
+        named = bool(vocabulary.starts_word[j]) and not bool(vocabulary.special[j])
+        name = vocabulary.names[j] if named else NOT_A_WORD
+        if named:
+            tokens.append(TokenScore(name, j, a, v, p))
+        else:
+            unnamed = [unnamed[0] + a, unnamed[1] + v]
+        totals[word_of[p]] += a  # −1, the last, is what belongs to no word
+        fired[word_of[p]].append((abs(a), name))
+    if any(unnamed):
+        tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
+    words = [
+        WordScore(text[start:end], start, end, totals[n], [name for _, name in sorted(fired[n], reverse=True)])
+        for n, (start, end) in enumerate(spans)
+    ]
+    if fired[-1]:
+        words.append(WordScore(NO_WORD, 0, 0, totals[-1], [name for _, name in sorted(fired[-1], reverse=True)]))
+    logits, probabilities = encoded.state.logits[i], encoded.state.logits[i].softmax(-1)
+    return Explanation(
+        text=text,
+        label=model.labels[int(logits.argmax())],
+        target=model.labels[target],
+        logits=dict(zip(model.labels, logits.tolist(), strict=True)),
+        probabilities=dict(zip(model.labels, probabilities.tolist(), strict=True)),
+        bias=float(encoded.state.b_eff[i, target]),
+        tokens=tokens,
+        words=words,
+        truncated=encoded.truncated[i],
+    )

@@ -1,0 +1,115 @@
+"""A trained model on disk: safetensors, tokenizer and two JSON files; nothing that could run code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoTokenizer
+
+from splade.config.load import config_from_dict
+from splade.errors import LexicalSAEError, ModelError
+from splade.models.backbone import Backbone
+
+if TYPE_CHECKING:
+    from splade.models.lexical_sae import LexicalSAE
+
+WEIGHTS, SETTINGS = "model.safetensors", "lexical_sae.json"
+
+FORMAT = 1
+"""Raised when a saved model's files change so that older code could not read them."""
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of what computes the figures."""
+    names = ("lexical-sae", "torch", "transformers", "schedulefree", "safetensors")
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
+
+
+def save_model(model: LexicalSAE, folder: Path, record: dict) -> str:
+    """Write `folder` whole or not at all; `record` is kept beside the settings. Returns the weights' SHA-256."""
+    aside = folder.with_name(f".writing_{folder.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        aside.mkdir(parents=True)
+        save_file({name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}, aside / WEIGHTS)
+        content_hash = hashlib.sha256((aside / WEIGHTS).read_bytes()).hexdigest()
+        settings = {
+            "format": FORMAT,
+            "model": asdict(model.config),
+            "labels": model.labels,
+            "max_length": model.max_length,
+            "head": model.backbone.head,
+            "dictionary": _dictionary_size(model),
+            "sha256": content_hash,
+            "versions": library_versions(),
+            **record,
+        }
+        (aside / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False))
+        model.backbone.config.save_pretrained(aside)
+        model.tokenizer.save_pretrained(aside)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise ModelError(
+            f"The model could not be written to {folder} ({error.strerror or error}); make room or choose another "
+            "folder, and run again with --resume."
+        ) from error
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(aside, folder)
+    return content_hash
+
+
+def _dictionary_size(model: LexicalSAE) -> int:
+    sizes = [len(t) for name, t in model.encoder.supports.state_dict().items() if name.endswith(".tokens")]
+    return sizes[0] if sizes else 0
+
+
+def load_model(folder: Path) -> LexicalSAE:
+    """Read a folder written by `save_model`, after checking the weights against their hash."""
+    from splade.models.lexical_sae import LexicalSAE
+
+    if not (folder / SETTINGS).is_file():
+        found = "is no folder" if not folder.is_dir() else f"has no {SETTINGS}"
+        raise ModelError(
+            f"{folder} is not a saved Lexical-SAE model: it {found}; name the 'model' folder that a training left in "
+            "its output_dir."
+        )
+    try:
+        settings = json.loads((folder / SETTINGS).read_text())
+        if settings["format"] != FORMAT:
+            raise ModelError(
+                f"{folder} was written in format {settings['format']}, and this version reads format {FORMAT}; install "
+                "the version of lexical-sae that wrote it."
+            )
+        weights = (folder / WEIGHTS).read_bytes()
+        if hashlib.sha256(weights).hexdigest() != settings["sha256"]:
+            raise ModelError(f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again.")
+        config = config_from_dict({"model": settings["model"]}, str(folder / SETTINGS)).model
+        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"])
+        model = LexicalSAE(
+            backbone,
+            AutoTokenizer.from_pretrained(folder),
+            settings["labels"],
+            config,
+            max_length=settings["max_length"],
+            dictionary=range(settings["dictionary"]),
+            blank=True,
+        )
+        model.load_state_dict(load_file(folder / WEIGHTS))
+    except LexicalSAEError:
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(
+            f"The model in {folder} cannot be read ({str(error).splitlines()[0]}); copy or train it again."
+        ) from error
+    model.record = settings
+    return model

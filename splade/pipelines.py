@@ -1,0 +1,303 @@
+"""From a config to a trained, saved, measured and explained model; every command goes through here."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from splade.config.load import config_to_yaml
+from splade.config.schema import Config
+from splade.data.loader import load_dataset
+from splade.data.types import Dataset, dataset_fingerprint
+from splade.errors import ConfigError
+from splade.evaluation.dense_baseline import DenseClassifier
+from splade.evaluation.mechanistic import evaluate, predictions
+from splade.inference import explain_batch
+from splade.models.backbone import Backbone
+from splade.models.dictionary import choose_dictionary
+from splade.models.lexical_sae import CALIBRATION_ROWS, LexicalSAE
+from splade.models.saving import library_versions
+from splade.reporting.model_card import write_model_card
+from splade.reporting.report import write_report
+from splade.training.loop import Trainer, TrainingOutcome
+from splade.training.memory import choose_batch_size
+from splade.training.task import ClassificationTask
+from splade.utils.cuda import peak_rss_mb, seed_everything
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A training that is finished, with all it was made of."""
+
+    config: Config
+    dataset: Dataset
+    model: LexicalSAE
+    train: ClassificationTask
+    validation: ClassificationTask
+    test: ClassificationTask
+    outcome: TrainingOutcome
+    batch_size: int
+    accelerator: Accelerator
+    notes: list[str]
+
+
+def setup_and_train(config: Config, *, resume: bool = False, console: Console | None = None) -> TrainedRun:
+    """Load data and backbone, train, and save the model to `output_dir/model`."""
+    console = console or Console(quiet=True)
+    accelerator = Accelerator()
+    if not accelerator.is_main_process:
+        console = Console(quiet=True)
+    dataset = load_dataset(config.data, config.seed)
+    console.print(f"Data: {dataset.source}", highlight=False)
+    seed_everything(config.seed)
+    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    if backbone.notice:
+        console.print(backbone.notice, highlight=False)
+    if not config.model.train_embeddings:
+        backbone.input_embeddings().weight.requires_grad_(False)
+    max_length = min(config.data.max_length, backbone.max_length)
+    train, validation, test = (
+        ClassificationTask(split, tokenizer, max_length)
+        for split in (dataset.train, dataset.validation, dataset.test)
+    )
+    model = LexicalSAE(
+        backbone,
+        tokenizer,
+        dataset.label_names,
+        config.model,
+        max_length=max_length,
+        dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
+    )
+    rows = np.random.default_rng(config.seed).permutation(len(train))[:CALIBRATION_ROWS]
+    model.to(accelerator.device).calibrate(
+        [(b.input_ids, b.attention_mask) for b in train.in_order(64, accelerator.device, rows)],
+        config.training.active_target,
+    )
+    batch_size = config.training.batch_size or choose_batch_size(backbone, max_length)
+    folder = Path(config.output_dir)
+    trainer = Trainer(
+        model,
+        train,
+        validation,
+        config.training,
+        batch_size=batch_size,
+        seed=config.seed,
+        folder=folder,
+        run_id=run_id(config, dataset),
+        accelerator=accelerator,
+        console=console,
+    )
+    if accelerator.is_main_process:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.yaml").write_text(config_to_yaml(config))
+    outcome = trainer.run(resume)
+    if accelerator.is_main_process:
+        model.save_pretrained(folder / "model", dataset=dataset.name, seed=config.seed)
+    accelerator.wait_for_everyone()
+    notes = [*dataset.notes, *_notes(config, train, test, outcome, backbone, max_length)]
+    return TrainedRun(
+        config, dataset, model, train, validation, test, outcome, batch_size, accelerator, notes
+    )
+
+
+def run_experiment(config: Config, *, resume: bool = False, console: Console | None = None) -> dict:
+    """Train, evaluate, compare with the dense baseline if asked to, and leave results, report and model card."""
+    console = console or Console(quiet=True)
+    started = time.perf_counter()
+    run = setup_and_train(config, resume=resume, console=console)
+    trained = time.perf_counter()
+    if not run.accelerator.is_main_process:
+        return {}
+    folder = Path(config.output_dir)
+    frozen, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
+    results = evaluate_model(run.model, run.test, config, frozen=frozen.to(run.model.device), console=console)
+    evaluated = time.perf_counter()
+    results = {
+        "experiment_name": config.experiment_name,
+        "task": "classification",
+        "dataset": run.dataset.name,
+        "dataset_source": run.dataset.source,
+        "backbone": config.model.name,
+        "recipe": config.training.recipe,
+        "support": "+".join(config.model.support),
+        "seed": config.seed,
+        "versions": library_versions(),
+        **results,
+        "seconds": {
+            "train": run.outcome.seconds,
+            "setup": trained - started - run.outcome.seconds,
+            "eval": evaluated - trained,
+            "per_step": run.outcome.seconds_per_step,
+        },
+        "peak_rss_mb": peak_rss_mb(),
+        "labels": run.model.labels,
+        "samples": {"train": len(run.train), "validation": len(run.validation), "test": len(run.test)},
+        "training": {
+            "steps": run.outcome.steps,
+            "epochs": config.training.epochs,
+            "examples": len(run.train),
+            "batch_size": run.batch_size,
+            "truncated": run.train.encoded.truncated,
+            "active_target": config.training.active_target,
+            "stopped_early": run.outcome.stopped_early,
+        },
+        "constraint": {"tau": run.outcome.tau, "satisfied": run.outcome.satisfied, "step": run.outcome.kept_step},
+        "validation": run.outcome.validation,
+        "notes": run.notes,
+    }
+    if config.evaluation.dense_baseline:
+        results["dense"] = train_dense_baseline(run, resume=resume, console=console)
+        results["dense_accuracy"] = results["dense"]["accuracy"]
+    write_outputs(folder, config, results, run.model, run.test)
+    return results
+
+
+def evaluate_model(
+    model: LexicalSAE,
+    task: ClassificationTask,
+    config: Config,
+    *,
+    frozen: Backbone | None,
+    console: Console,
+) -> dict:
+    """The figures of `evaluate` as the JSON of `results.json`."""
+    with _bar(console, "evaluating", len(task)) as advance:
+        evaluation = evaluate(
+            model,
+            task,
+            config.evaluation,
+            share=config.training.sparsity_target,
+            frozen=frozen,
+            seed=config.seed,
+            advance=advance,
+        )
+    results = asdict(evaluation)
+    results["completeness"] = {f"{share:g}": figures for share, figures in results["completeness"].items()}
+    if results["grounding"]["lexicon"] is None:
+        del results["grounding"]["lexicon"]
+    return results | {"vocab_size": model.vocab_size}
+
+
+def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> dict:
+    """The same backbone, data, batches and steps with an ordinary head."""
+    config, folder = run.config, Path(run.config.output_dir) / "dense"
+    seed_everything(config.seed)
+    backbone, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
+    if not config.model.train_embeddings:
+        backbone.input_embeddings().weight.requires_grad_(False)
+    model = DenseClassifier(backbone, run.dataset.label_names, config.model.hidden_size, config.model.dtype)
+    trainer = Trainer(
+        model,
+        run.train,
+        run.validation,
+        dataclasses.replace(config.training, recipe="baseline"),
+        batch_size=run.batch_size,
+        seed=config.seed,
+        folder=folder,
+        run_id=run_id(config, run.dataset),
+        accelerator=run.accelerator,
+        console=console,
+        title="dense baseline",
+    )
+    outcome = trainer.run(resume and (folder / "checkpoints").exists())
+    found, gold = predictions(model, run.test, config.evaluation.batch_size)
+    from sklearn.metrics import f1_score
+
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    return {
+        "accuracy": float((found == gold).mean()),
+        "macro_f1": float(f1_score(gold, found, average="macro", zero_division=0)),
+        "seconds": outcome.seconds,
+        "seconds_per_step": outcome.seconds_per_step,
+        "step": outcome.kept_step,
+    }
+
+
+def write_outputs(folder: Path, config: Config, results: dict, model: LexicalSAE, test: ClassificationTask) -> None:
+    """`results.json`, `report.html` and the model card, beside what the training left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = min(config.evaluation.explain_samples, len(test))
+    rows = np.sort(np.random.default_rng(config.seed).permutation(len(test))[:count])
+    explanations = explain_batch(model, [test.split.texts[row] for row in rows])
+    history_file = folder / "metrics.jsonl"
+    history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
+    (folder / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))
+    write_report(folder / "report.html", results, history, explanations)
+    write_model_card(folder / "README.md", results, config_to_yaml(config))
+
+
+def run_id(config: Config, dataset: Dataset) -> str:
+    """What a checkpoint must agree with: all settings that shape the training, and the data."""
+    settings = {key: value for key, value in asdict(config).items() if key in ("seed", "data", "model", "training")}
+    text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
+    """Refuse to write over an earlier run unless told to; with `overwrite`, remove it."""
+    folder = Path(config.output_dir)
+    traces = [name for name in ("results.json", "model", "checkpoints", "metrics.jsonl") if (folder / name).exists()]
+    if resume or not traces:
+        return
+    if not overwrite:
+        raise ConfigError(
+            f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
+            "choose another --set output_dir=…"
+        )
+    for name in ("results.json", "model", "checkpoints", "metrics.jsonl", "report.html", "README.md", "dense"):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _notes(
+    config: Config,
+    train: ClassificationTask,
+    test: ClassificationTask,
+    outcome: TrainingOutcome,
+    backbone: Backbone,
+    max_length: int,
+) -> list[str]:
+    """Sentences a reader of the results should not miss."""
+    notes = [backbone.notice] if backbone.notice else []
+    if max_length < config.data.max_length:
+        notes.append(f"data.max_length is {config.data.max_length}, but the backbone reads {max_length} tokens.")
+    for name, task in (("training", train), ("test", test)):
+        if task.encoded.truncated:
+            share = task.encoded.truncated / len(task)
+            notes.append(f"{task.encoded.truncated} {name} texts ({share:.0%}) were cut to {max_length} tokens.")
+    if config.training.recipe != "baseline" and not outcome.satisfied:
+        notes.append(
+            "No validated checkpoint satisfied the constraint on cross-entropy and sparsity; the most accurate one of "
+            "the circuit phase was kept. Train longer, or raise training.active_target."
+        )
+    return notes
+
+
+def _bar(console: Console, title: str, total: int):  # type: ignore[no-untyped-def]
+    """A context that shows progress and gives a function to move it on."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def shown():  # type: ignore[no-untyped-def]
+        if not console.is_terminal:
+            yield lambda texts: None
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console) as progress:
+            task = progress.add_task(title, total=total)
+            move: Callable[[int], None] = lambda texts: progress.advance(task, texts)  # noqa: E731
+            yield move
+
+    return shown()
