@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -37,7 +37,7 @@ Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting:
 
 def run_kindly(command: Callable[[], None]) -> None:
     """Run a command; a user's mistake is one sentence and exit code 2, Ctrl-C is 130, neither shows a traceback."""
-    from splade.training.loop import Interrupted
+    from splade.training.interrupt import Interrupted
 
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
@@ -80,7 +80,9 @@ def kindly(command):  # type: ignore[no-untyped-def]
 @app.command()
 @kindly
 def train(
-    config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")
+    ] = None,
     set_: Sets = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")] = False,
@@ -173,7 +175,9 @@ def explain(
     model: ModelFolder,
     texts: Texts = None,
     file: File = None,
-    target: Annotated[str | None, typer.Option("--target", help="Explain this label instead of the predicted one.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Explain this label instead of the predicted one.")
+    ] = None,
     as_json: AsJson = False,
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table; the rest is one row.")] = 12,
 ) -> None:
@@ -200,7 +204,9 @@ def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
         try:
             return file.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{file} cannot be read as UTF-8 text ({error}); name a file with one text a line.") from error
+            raise DataError(
+                f"{file} cannot be read as UTF-8 text ({error}); name a file with one text a line."
+            ) from error
     if wanted == ["-"] or (not wanted and not sys.stdin.isatty()):
         return [line.rstrip("\r\n") for line in sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()]
     if not wanted:
@@ -208,7 +214,7 @@ def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
     return wanted
 
 
-def print_results(results: dict) -> None:
+def print_results(results: dict[str, Any]) -> None:
     """The headline figures as a table."""
     table = Table(title=results.get("experiment_name"), show_header=False)
     dense = results.get("dense")
@@ -216,21 +222,30 @@ def print_results(results: dict) -> None:
     table.add_row("accuracy", f"{results['accuracy']:.4f}{beside}")
     table.add_row("macro F1", f"{results['macro_f1']:.4f}")
     active = results["active_tokens"]
-    table.add_row("active tokens a text", f"{active['mean']:.1f} of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})")
-    table.add_row("identity, max error", f"{results['dla']['max_error']:.1e} over {results['samples'] if isinstance(results['samples'], int) else results['samples']['test']:,} texts, every class")
+    table.add_row(
+        "active tokens a text", f"{active['mean']:.1f} of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})"
+    )
+    table.add_row(
+        "identity, max error",
+        f"{results['dla']['max_error']:.1e} over {results['evaluated']:,} texts, every class",
+    )
     for share, kept in results["completeness"].items():
         if share in ("0.1", "0.5"):
             table.add_row(
-                f"accuracy keeping {float(share):.0%}", f"{kept['accuracy']:.4f}  (random tokens: {kept['random_accuracy']:.4f})"
+                f"accuracy keeping {float(share):.0%}",
+                f"{kept['accuracy']:.4f}  (random tokens: {kept['random_accuracy']:.4f})",
             )
     separation = results["separation"]
-    table.add_row("circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within")
+    table.add_row(
+        "circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within"
+    )
     grounding = results["grounding"]
     table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
     table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")
     if lexicon := grounding.get("lexicon"):
         table.add_row(
-            f"on words rated by {lexicon['name']}", f"{lexicon['coverage']:.0%}, of that {lexicon['right_sign']:.0%} of the right sign"
+            f"on words rated by {lexicon['name']}",
+            f"{lexicon['coverage']:.0%}, of that {lexicon['right_sign']:.0%} of the right sign",
         )
     if dense:
         ratio = results["seconds"]["per_step"] / dense["seconds_per_step"]

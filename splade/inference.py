@@ -75,7 +75,8 @@ def explain_batch(
     """Explain many predictions, in the order of the texts."""
     if target is not None and target not in model.labels:
         raise ModelError(
-            f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}.{nearest(target, model.labels)}"
+            f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
+            f"{nearest(target, model.labels)}"
         )
     out: list[Explanation | None] = [None] * len(texts)
     for encoded in _encode(model, texts, batch_size):

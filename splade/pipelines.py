@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 from accelerate import Accelerator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -69,8 +69,7 @@ def setup_and_train(config: Config, *, resume: bool = False, console: Console | 
         backbone.input_embeddings().weight.requires_grad_(False)
     max_length = min(config.data.max_length, backbone.max_length)
     train, validation, test = (
-        ClassificationTask(split, tokenizer, max_length)
-        for split in (dataset.train, dataset.validation, dataset.test)
+        ClassificationTask(split, tokenizer, max_length) for split in (dataset.train, dataset.validation, dataset.test)
     )
     model = LexicalSAE(
         backbone,
@@ -80,8 +79,10 @@ def setup_and_train(config: Config, *, resume: bool = False, console: Console | 
         max_length=max_length,
         dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
     )
+    model.to(accelerator.device)
+    model.learn_split_words(batch.input_ids for batch in train.in_order(256, accelerator.device))
     rows = np.random.default_rng(config.seed).permutation(len(train))[:CALIBRATION_ROWS]
-    model.to(accelerator.device).calibrate(
+    model.calibrate(
         [(b.input_ids, b.attention_mask) for b in train.in_order(64, accelerator.device, rows)],
         config.training.active_target,
     )
@@ -107,12 +108,10 @@ def setup_and_train(config: Config, *, resume: bool = False, console: Console | 
         model.save_pretrained(folder / "model", dataset=dataset.name, seed=config.seed)
     accelerator.wait_for_everyone()
     notes = [*dataset.notes, *_notes(config, train, test, outcome, backbone, max_length)]
-    return TrainedRun(
-        config, dataset, model, train, validation, test, outcome, batch_size, accelerator, notes
-    )
+    return TrainedRun(config, dataset, model, train, validation, test, outcome, batch_size, accelerator, notes)
 
 
-def run_experiment(config: Config, *, resume: bool = False, console: Console | None = None) -> dict:
+def run_experiment(config: Config, *, resume: bool = False, console: Console | None = None) -> dict[str, Any]:
     """Train, evaluate, compare with the dense baseline if asked to, and leave results, report and model card."""
     console = console or Console(quiet=True)
     started = time.perf_counter()
@@ -171,7 +170,7 @@ def evaluate_model(
     *,
     frozen: Backbone | None,
     console: Console,
-) -> dict:
+) -> dict[str, Any]:
     """The figures of `evaluate` as the JSON of `results.json`."""
     with _bar(console, "evaluating", len(task)) as advance:
         evaluation = evaluate(
@@ -190,7 +189,7 @@ def evaluate_model(
     return results | {"vocab_size": model.vocab_size}
 
 
-def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> dict:
+def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> dict[str, Any]:
     """The same backbone, data, batches and steps with an ordinary head."""
     config, folder = run.config, Path(run.config.output_dir) / "dense"
     seed_everything(config.seed)
@@ -225,7 +224,9 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
     }
 
 
-def write_outputs(folder: Path, config: Config, results: dict, model: LexicalSAE, test: ClassificationTask) -> None:
+def write_outputs(
+    folder: Path, config: Config, results: dict[str, Any], model: LexicalSAE, test: ClassificationTask
+) -> None:
     """`results.json`, `report.html` and the model card, beside what the training left."""
     folder.mkdir(parents=True, exist_ok=True)
     count = min(config.evaluation.explain_samples, len(test))
@@ -294,7 +295,12 @@ def _bar(console: Console, title: str, total: int):  # type: ignore[no-untyped-d
         if not console.is_terminal:
             yield lambda texts: None
             return
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=console) as progress:
             task = progress.add_task(title, total=total)
             move: Callable[[int], None] = lambda texts: progress.advance(task, texts)  # noqa: E731

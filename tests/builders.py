@@ -218,7 +218,7 @@ def encode(model: LexicalSAE, texts: list[str]) -> tuple[Tensor, Tensor]:
 
 
 def sparse_rows(*rows: dict[int, float], vocab_size: int = 10) -> SparseRows:
-    """Rows given as {token: value}; entry ``n`` came from position ``n``. A value of 0 is an entry near its threshold."""
+    """Rows given as {token: value}, entry ``n`` from position ``n``; a value of 0 is an entry near its threshold."""
     entries = [(row, token, value) for row, values in enumerate(rows) for token, value in sorted(values.items())]
     return SparseRows(
         torch.tensor([row for row, _, _ in entries], dtype=torch.long),

@@ -54,7 +54,9 @@ def aggregate_subword_attributions(
     sign, which does not cancel. What belongs to no word is the last row, "(no word)".
     """
     if method not in ("sum", "max_abs"):
-        raise ModelError(f"Unknown method '{method}'; the choices are: sum, max_abs.{nearest(method, ['sum', 'max_abs'])}")
+        raise ModelError(
+            f"Unknown method '{method}'; the choices are: sum, max_abs.{nearest(method, ['sum', 'max_abs'])}"
+        )
     positions = _position_scores(torch.as_tensor(token_ids), attribution_scores, len(tokenizer))
     encoding = tokenizer(text, return_offsets_mapping=True, truncation=True, max_length=max(len(token_ids), 1))
     if list(encoding["input_ids"]) != list(token_ids):
@@ -81,6 +83,6 @@ def _position_scores(token_ids: Tensor, scores: Tensor, vocab_size: int) -> Tens
         times = torch.bincount(token_ids, minlength=len(scores))[token_ids]
         return scores[token_ids] / times
     raise ModelError(
-        f"Scores of shape {tuple(scores.shape)} fit neither {len(token_ids)} positions nor a vocabulary of {vocab_size}; "
-        "pass (L,), (L, V) or (V,)."
+        f"Scores of shape {tuple(scores.shape)} fit neither {len(token_ids)} positions nor a vocabulary of "
+        f"{vocab_size}; pass (L,), (L, V) or (V,)."
     )

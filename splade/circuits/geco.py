@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,9 @@ RECENT = 50
 TAU_PERCENTILE = 25
 """τ is what the warm-up reached in its better batches: ambitious, and known to be possible."""
 
+SMALLEST_TAU = 0.01
+"""A warm-up that fits its batches perfectly must not make every later gap infinite."""
+
 SMOOTHING = 0.98
 """Weight of the past in the moving average of CE − τ; single batches are far noisier than the constraint."""
 
@@ -26,14 +30,14 @@ SMOOTHING = 0.98
 class GECOController:
     """One multiplier λ for the cross-entropy, raised while the constraint is broken and lowered while it holds.
 
-        log λ ← clamp(log λ + η·EMA(CE − τ), ±5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
+    log λ ← clamp(log λ + η·EMA(CE − τ), ±5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
     """
 
     steps_per_epoch: int
     tau: float | None = None
     log_lambda: float = 0.0
     gap: float | None = None
-    """Moving average of CE − τ; None before the first circuit step."""
+    """Moving average of (CE − τ)/τ; None before the first circuit step."""
     recent: list[float] = field(default_factory=list)
 
     @property
@@ -61,7 +65,7 @@ class GECOController:
         """Move λ after one optimiser step of the circuit phase."""
         if self.tau is None:
             raise TrainingError("The circuit phase began before the warm-up had ended.")
-        gap = ce - self.tau
+        gap = (ce - self.tau) / max(self.tau, SMALLEST_TAU)
         self.gap = gap if self.gap is None else SMOOTHING * self.gap + (1 - SMOOTHING) * gap
         moved = self.log_lambda + 2 / (self.steps_per_epoch + 1) * self.gap
         self.log_lambda = min(max(moved, -LARGEST_LOG_LAMBDA), LARGEST_LOG_LAMBDA)
@@ -69,6 +73,6 @@ class GECOController:
     def state_dict(self) -> dict[str, object]:
         return {"tau": self.tau, "log_lambda": self.log_lambda, "gap": self.gap, "recent": self.recent}
 
-    def load_state_dict(self, state: dict) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self.tau, self.log_lambda = state["tau"], state["log_lambda"]
         self.gap, self.recent = state["gap"], list(state["recent"])

@@ -126,15 +126,15 @@ class FrequencyPenalty(nn.Module):
     def forward(self, state: CircuitState, gate: JumpReLUGate) -> Tensor:
         average = self.active_target / (self.near > 0).sum().clamp(min=1)
         token = state.rows.token
-        starved = (self.fired[token] < UNDER_ACTIVE * average) & (state.rows.value == 0)
+        starved = (self.fired[token] < UNDER_ACTIVE * average) & ~gate.opens(state.scores, token)
         short = F.relu(gate.theta.index_select(0, token) - state.scores) / gate.scale
         return state.rows.sum_rows(torch.where(starved, short, 0.0))
 
     @torch.no_grad()
-    def counts(self, state: CircuitState) -> Tensor:
+    def counts(self, state: CircuitState, gate: JumpReLUGate) -> Tensor:
         """(2, V) rows of the batch in which each token fires and comes near, to be added over processes."""
         token, size = state.rows.token, len(self.fired)
-        fired = torch.bincount(token[state.rows.value > 0], minlength=size)
+        fired = torch.bincount(token[gate.opens(state.scores, token)], minlength=size)
         return torch.stack([fired, torch.bincount(token, minlength=size)]).float()
 
     @torch.no_grad()

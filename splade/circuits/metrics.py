@@ -64,7 +64,7 @@ class CompletenessMeter:
 
 @dataclass(frozen=True)
 class Separation:
-    """Circuits of different classes against circuits of the same class. Cosines are of attributions, Jaccard of sets."""
+    """Circuits of different classes against those of one class. Cosines are of attributions, Jaccard of sets."""
 
     cosine: float
     """Mean over pairs of classes, between their mean circuits."""

@@ -137,6 +137,8 @@ class ModelConfig:
     """How the sparse vector becomes logits."""
     hidden_size: PositiveInt = 256
     """Width of the head's hidden layer."""
+    token_dropout: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    """Chance of each active token to be left out in a training step, so that evidence does not rest on single ones."""
     train_embeddings: Flag = False
     """Train the input word embeddings too; frozen, words keep their places and a step costs a third less."""
     train_decoder: Flag = False

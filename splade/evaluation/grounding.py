@@ -64,8 +64,8 @@ def load_lexicon(source: str) -> dict[str, float]:
             place = metadata.distribution("vaderSentiment").locate_file("vaderSentiment/vader_lexicon.txt")
         except metadata.PackageNotFoundError as error:
             raise ConfigError(
-                "evaluation.lexicon is 'vader', but the package vaderSentiment is not installed; install it with pip or "
-                "name a file of word<TAB>rating lines."
+                "evaluation.lexicon is 'vader', but the package vaderSentiment is not installed; install it with pip "
+                "or name a file of word<TAB>rating lines."
             ) from error
         path = Path(str(place))
     else:
@@ -78,7 +78,9 @@ def load_lexicon(source: str) -> dict[str, float]:
         try:
             ratings[parts[0]] = float(parts[1])
         except (IndexError, ValueError) as error:
-            raise ConfigError(f"{path.name}, line {number} is not a word, a tab and a rating: '{line[:40]}'.") from error
+            raise ConfigError(
+                f"{path.name}, line {number} is not a word, a tab and a rating: '{line[:40]}'."
+            ) from error
     return ratings
 
 
@@ -88,7 +90,9 @@ class LexiconMeter:
     def __init__(self, name: str, ratings: dict[str, float], vocabulary: Vocabulary):
         strong = {word: rating for word, rating in ratings.items() if abs(rating) >= SMALLEST_RATING}
         whole = vocabulary.starts_word.tolist()
-        self.rated = torch.tensor([strong.get(n, 0.0) if w else 0.0 for n, w in zip(vocabulary.names, whole, strict=True)])
+        self.rated = torch.tensor(
+            [strong.get(n, 0.0) if w else 0.0 for n, w in zip(vocabulary.names, whole, strict=True)]
+        )
         self.name, self.vocabulary = name, vocabulary
         self._by_token = torch.zeros(len(self.rated), dtype=torch.float64)
         self._right = 0.0

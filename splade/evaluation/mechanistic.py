@@ -63,7 +63,8 @@ class Evaluation:
     completeness: dict[float, CompletenessAt]
     separation: Separation
     grounding: Grounding
-    samples: int
+    evaluated: int
+    """Texts the figures were measured on."""
 
 
 @torch.no_grad()
@@ -145,7 +146,7 @@ def evaluate(
             lexicon=lexicon.result() if lexicon is not None else None,
             texts=len(sample),
         ),
-        samples=len(rows),
+        evaluated=len(rows),
     )
 
 

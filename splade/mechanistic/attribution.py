@@ -1,4 +1,4 @@
-"""Direct logit attribution: how much each active token adds to a logit. The only place where attributions are computed."""
+"""Direct logit attribution: what each active token adds to a logit. The only place attributions are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of the `dictionary` support: the user's own list, or the most frequent whole words of the training texts."""
+"""The words of the `dictionary` support: the user's own list, or the training texts' most frequent whole words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _from_file(path: Path, vocabulary: Vocabulary) -> list[int]:
     unknown = [word for word, ids in found.items() if not ids]
     if unknown:
         raise ConfigError(
-            f"model.dictionary_file has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' first; "
-            "remove them or choose words that are single tokens."
+            f"model.dictionary_file has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' "
+            "first; remove them or choose words that are single tokens."
         )
     return sorted({i for ids in found.values() for i in ids})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -37,14 +38,12 @@ class SparseSequence:
 class LexicalEncoder(nn.Module):
     """Scores z = h·Eᵀ + b where a support allows them, the maximum over positions, then the gate."""
 
-    scan_weight: Tensor | None
-
     def __init__(self, weight: Tensor, bias: Tensor, gate: JumpReLUGate, supports: list[Support], train_decoder: bool):
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
         self.bias = nn.Parameter(bias)  # (V,)
         self.gate = gate
-        self.supports = nn.ModuleList(supports)
+        self.supports: Sequence[Support] = nn.ModuleList(supports)  # type: ignore[assignment]
         self.register_buffer("suppressed", torch.zeros(len(bias), dtype=torch.bool))  # (V,): shut for every input
         self._scan_copy: tuple[torch.dtype, Tensor] | None = None  # the decoder in the scan's precision
 

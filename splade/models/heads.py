@@ -1,4 +1,4 @@
-"""Heads: from a sparse row to logits, and the exact linear map each input was given. One class a kind, behind `HEADS`."""
+"""Heads: from a sparse row to logits, and the exact linear map each input met. One class a kind, behind `HEADS`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from splade.registry import Registry
 
 HEADS: Registry[type[nn.Module]] = Registry("head")
 
-# Standard deviation of the first layer's start: a text has tens of active tokens of size ~1, so pre-activations start
-# near ±0.1, neither saturated nor dead.
-INITIAL_STD = 0.02
+# Start of the first layer's bias: every unit begins open, so that the head begins as a linear map of the words.
+INITIAL_BIAS = 0.1
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,10 @@ class ReluMLP(nn.Module):
 
     def __init__(self, vocab_size: int, hidden_size: int, num_classes: int):
         super().__init__()
-        self.words = nn.Parameter(torch.empty(vocab_size, hidden_size))  # W₁ᵀ: a row a token, read only where active
-        self.bias = nn.Parameter(torch.zeros(hidden_size))
+        # W₁ᵀ: a row a token, read only where active. It starts at zero: a word training never met says nothing.
+        self.words = nn.Parameter(torch.zeros(vocab_size, hidden_size))
+        self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
         self.out = nn.Linear(hidden_size, num_classes)
-        nn.init.normal_(self.words, std=INITIAL_STD)
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         """Logits (R, C) and the linear region."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
@@ -17,7 +18,7 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS
 from splade.models.layers.activation import GATES
 from splade.models.sparse import SparseRows
-from splade.models.support import SUPPORTS
+from splade.models.support import SUPPORTS, NeighbourhoodSupport
 from splade.models.vocabulary import Vocabulary
 from splade.utils.cuda import pick_device, pick_dtype
 
@@ -26,15 +27,15 @@ CALIBRATION_ROWS = 256
 
 # How many times denser than the target a model starts: enough for the warm-up to learn which tokens matter before the
 # circuit phase has to choose among them.
-INITIAL_DENSITY = 4.0
+INITIAL_DENSITY = 8.0
 
 
 class LexicalSAE(nn.Module):
     """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
 
-        sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
-        state = model.classify(sparse_seq, attention_mask)      # CircuitState
-        state.logits, state.sparse_vector, state.W_eff, state.b_eff
+    sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
+    state = model.classify(sparse_seq, attention_mask)      # CircuitState
+    state.logits, state.sparse_vector, state.W_eff, state.b_eff
     """
 
     def __init__(
@@ -91,6 +92,8 @@ class LexicalSAE(nn.Module):
     def classify(self, sequence: SparseSequence, attention_mask: Tensor | None = None) -> CircuitState:
         """Pool over positions and decide; a row a text. `attention_mask` is already in the sequence, and optional."""
         rows, scores = self.encoder.pool(sequence)
+        if self.training and self.config.token_dropout > 0:
+            rows = rows.with_value(F.dropout(rows.value, self.config.token_dropout))
         return self.decide(rows, scores)
 
     def decide(self, rows: SparseRows, scores: Tensor | None = None) -> CircuitState:
@@ -103,6 +106,16 @@ class LexicalSAE(nn.Module):
         if self.precision == torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)
+
+    def learn_split_words(self, texts: Iterable[Tensor]) -> int:
+        """Let the untrained backbone say which whole words each split word of the training texts is near to."""
+        was_training, count = self.training, 0
+        self.eval()
+        for support in self.encoder.supports:
+            if isinstance(support, NeighbourhoodSupport):
+                count = support.learn_split_words(self.backbone, self.encoder.weight, self.encoder.bias, texts)
+        self.train(was_training)
+        return count
 
     @torch.no_grad()
     def calibrate(self, batches: Sequence[tuple[Tensor, Tensor]], active_target: float) -> None:

@@ -11,6 +11,8 @@ A gate with θ ≥ 0 is monotone in z, so gating after the maximum equals gating
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -27,7 +29,7 @@ class _PairDot(torch.autograd.Function):
     """out[i] = rows[r_i] · table[t_i] in float32; saves indices and inputs, never the gathered vectors."""
 
     @staticmethod
-    def forward(ctx, rows: Tensor, table: Tensor, row: Tensor, entry: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, rows: Tensor, table: Tensor, row: Tensor, entry: Tensor) -> Tensor:
         ctx.save_for_backward(rows, table, row, entry)
         out = torch.empty(len(row), dtype=torch.float32, device=rows.device)
         for start in range(0, len(row), PAIR_CHUNK):
@@ -37,7 +39,8 @@ class _PairDot(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx, grad: Tensor):  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        (grad,) = grads
         rows, table, row, entry = ctx.saved_tensors
         grad_rows = _weighted_sum(grad, table, entry, row, len(rows)) if ctx.needs_input_grad[0] else None
         grad_table = _weighted_sum(grad, rows, row, entry, len(table)) if ctx.needs_input_grad[1] else None

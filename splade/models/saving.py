@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
 from splade.config.load import config_from_dict
 from splade.errors import LexicalSAEError, ModelError
@@ -35,7 +35,7 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
 
 
-def save_model(model: LexicalSAE, folder: Path, record: dict) -> str:
+def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> str:
     """Write `folder` whole or not at all; `record` is kept beside the settings. Returns the weights' SHA-256."""
     aside = folder.with_name(f".writing_{folder.name}")
     shutil.rmtree(aside, ignore_errors=True)
@@ -49,7 +49,6 @@ def save_model(model: LexicalSAE, folder: Path, record: dict) -> str:
             "labels": model.labels,
             "max_length": model.max_length,
             "head": model.backbone.head,
-            "dictionary": _dictionary_size(model),
             "sha256": content_hash,
             "versions": library_versions(),
             **record,
@@ -66,11 +65,6 @@ def save_model(model: LexicalSAE, folder: Path, record: dict) -> str:
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(aside, folder)
     return content_hash
-
-
-def _dictionary_size(model: LexicalSAE) -> int:
-    sizes = [len(t) for name, t in model.encoder.supports.state_dict().items() if name.endswith(".tokens")]
-    return sizes[0] if sizes else 0
 
 
 def load_model(folder: Path) -> LexicalSAE:
@@ -92,16 +86,20 @@ def load_model(folder: Path) -> LexicalSAE:
             )
         weights = (folder / WEIGHTS).read_bytes()
         if hashlib.sha256(weights).hexdigest() != settings["sha256"]:
-            raise ModelError(f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again.")
+            raise ModelError(
+                f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again."
+            )
         config = config_from_dict({"model": settings["model"]}, str(folder / SETTINGS)).model
         backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"])
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        if not isinstance(tokenizer, PreTrainedTokenizerFast):
+            raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
         model = LexicalSAE(
             backbone,
-            AutoTokenizer.from_pretrained(folder),
+            tokenizer,
             settings["labels"],
             config,
             max_length=settings["max_length"],
-            dictionary=range(settings["dictionary"]),
             blank=True,
         )
         model.load_state_dict(load_file(folder / WEIGHTS))

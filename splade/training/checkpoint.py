@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -25,7 +26,7 @@ class Checkpoint:
     """Everything a run needs to go on: tensors by name, and plain values."""
 
     tensors: dict[str, Tensor]
-    state: dict
+    state: dict[str, Any]
 
 
 def save_checkpoint(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
@@ -72,7 +73,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 def newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
     """The newest checkpoint that is whole, and a sentence for each newer one that had to be refused."""
-    refused = []
+    refused: list[str] = []
     for path in reversed(list_checkpoints(folder)):
         try:
             return load_checkpoint(path), refused
@@ -89,7 +90,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
 
 
-def _digest(file) -> str:  # type: ignore[no-untyped-def]  # Python 3.10 has no hashlib.file_digest
+def _digest(file: IO[bytes]) -> str:  # Python 3.10 has no hashlib.file_digest
     digest = hashlib.sha256()
     while block := file.read(1 << 20):
         digest.update(block)

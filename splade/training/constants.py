@@ -13,10 +13,9 @@ DERIVED_WEIGHT_DECAY = 0.1
 SPARSE_ENOUGH = 1.15
 """A checkpoint counts as sparse when it has at most so many times the active tokens aimed at."""
 
-CONSTRAINT_SLACK = 0.1
-"""A checkpoint satisfies CE ≤ τ when the moving average of CE − τ is below this share of τ (or 0.02, if τ is tiny)."""
-
-SMALLEST_SLACK = 0.02
+CONSTRAINT_SLACK = 0.5
+"""A checkpoint satisfies CE ≤ τ when the moving average of (CE − τ)/τ is at most this: τ is a lower quartile of noisy
+batches, so the mean of a model just as good as the warm-up's lies above it."""
 
 KEPT_CHECKPOINTS = 2
 """The newest, and the one before it in case the newest is damaged."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,33 +21,15 @@ from splade.circuits.geco import GECOController
 from splade.config.schema import TrainingConfig
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.checkpoint import Checkpoint, newest_checkpoint, save_checkpoint
-from splade.training.constants import CONSTRAINT_SLACK, SMALLEST_SLACK, SPARSE_ENOUGH, VALIDATIONS_PER_RUN
+from splade.training.checkpoint import newest_checkpoint, save_checkpoint
+from splade.training.constants import VALIDATIONS_PER_RUN
+from splade.training.interrupt import Interrupted, interruptible
 from splade.training.objective import TERMS, Objective, Totals
 from splade.training.optim import centralise_gradients, centralised_parameters, parameter_groups, schedule_free_adamw
 from splade.training.progress import TrainingProgress
+from splade.training.resume import capture, cut_history, restore, trainable
+from splade.training.selection import Kept, satisfies
 from splade.training.task import ClassificationTask
-
-
-class Interrupted(Exception):
-    """Ctrl-C was pressed; what was learned so far is saved."""
-
-
-@dataclass
-class Kept:
-    """The checkpoint chosen so far, and how it was found."""
-
-    step: int = 0
-    satisfied: bool = False
-    accuracy: float = -1.0
-    ce: float = math.inf
-    active: float = math.nan
-    weights: dict[str, Tensor] = field(default_factory=dict)
-
-    def figures(self) -> dict:
-        return {name: value for name, value in asdict(self).items() if name != "weights"} if not self.weights else {
-            "step": self.step, "satisfied": self.satisfied, "accuracy": self.accuracy, "ce": self.ce, "active": self.active
-        }
 
 
 @dataclass(frozen=True)
@@ -91,7 +73,12 @@ class Trainer:
             self.accelerator.num_processes,
         )
         self.console = console or Console(quiet=True)
-        self.model, self.train_task, self.validation_task, self.config = model.to(self.device), train, validation, config
+        self.model, self.train_task, self.validation_task, self.config = (
+            model.to(self.device),
+            train,
+            validation,
+            config,
+        )
         self.folder, self.run_id, self.title = folder, run_id, title
         num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config).to(self.device)
@@ -103,7 +90,9 @@ class Trainer:
         self.batches = train.batches(batch_size, seed, shuffle=True)
         self.steps_per_epoch = math.ceil(len(self.batches) / config.gradient_accumulation_steps)
         self.total = config.max_steps or self.steps_per_epoch * config.epochs
-        self.warmup = round(config.warmup_fraction * self.total) if self.objective.recipe.has_circuit_phase else self.total
+        self.warmup = (
+            round(config.warmup_fraction * self.total) if self.objective.recipe.has_circuit_phase else self.total
+        )
         if self.objective.recipe.has_circuit_phase and not 2 <= self.warmup < self.total:
             raise TrainingError(
                 f"The run has {self.total} step(s) of which {self.warmup} would be warm-up, but both phases need steps "
@@ -129,9 +118,10 @@ class Trainer:
         self.model.train()
         self.optimizer.train()
         started, stopped = time.perf_counter() - self.seconds, False
-        with self._interruptible() as interrupted, TrainingProgress(
-            self.console, self.title, self.total, self.step
-        ) as progress:
+        with (
+            interruptible(self._say) as interrupted,
+            TrainingProgress(self.console, self.title, self.total, self.step) as progress,
+        ):
             while self.step < self.total and not stopped:
                 if self.step == self.warmup:
                     self._start_circuit_phase()
@@ -148,7 +138,9 @@ class Trainer:
                 if interrupted():
                     raise Interrupted(f"Stopped after step {self.step} of {self.total}; all is saved.")
         self.optimizer.eval()
-        self._load_weights(self.kept.weights)
+        with torch.no_grad():
+            for name, parameter in trainable(self.model).items():
+                parameter.copy_(self.kept.weights[name])
         self.model.eval()
         return TrainingOutcome(
             self.step,
@@ -189,7 +181,8 @@ class Trainer:
         nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self.objective.end_step(self._add_up, rows)
+        if circuit_phase:
+            self.objective.end_step(self._add_up, rows)
         ce = float(totals.sums[TERMS.index("ce")]) / rows
         self.geco.step(ce) if circuit_phase else self.geco.observe_warmup(ce)
         return loss_value, totals
@@ -206,6 +199,9 @@ class Trainer:
         # A model that gives the right class this probability (geometric mean) has just this cross-entropy.
         self.geco.start(None if wanted is None else -math.log(wanted))
 
+    def _say(self, sentence: str) -> None:
+        self.console.print(sentence, highlight=False)
+
     # --- several processes -----------------------------------------------------------------------------------------
 
     def _add_up(self, tensor: Tensor) -> Tensor:
@@ -216,7 +212,7 @@ class Trainer:
         if self.world == 1:
             return
         used = [p for p in self.parameters if p.grad is not None]
-        flat = self._add_up(torch.cat([p.grad.flatten() for p in used]))  # type: ignore[union-attr]
+        flat = self._add_up(torch.cat([p.grad.flatten() for p in used if p.grad is not None]))
         for parameter, part in zip(used, flat.split([p.numel() for p in used]), strict=True):
             parameter.grad = part.view_as(parameter)
 
@@ -255,30 +251,21 @@ class Trainer:
         with self._evaluating():
             figures = self._validate()
             eligible = phase == "circuit" or not self.objective.recipe.has_circuit_phase
-            better = eligible and self._rank(figures) > (self.kept.satisfied, self.kept.accuracy, -self.kept.ce)
+            satisfied = satisfies(figures["active"], self.objective.recipe, self.geco, self.config)
+            candidate = Kept(self.step, satisfied, figures["accuracy"], figures["ce"], figures["active"])
+            better = eligible and candidate.rank > self.kept.rank
             if better:
-                satisfied = self._rank(figures)[0]
-                weights = {n: p.detach().clone() for n, p in self._trainable().items()}
-                self.kept = Kept(self.step, satisfied, **figures, weights=weights)
+                candidate.weights = {name: p.detach().clone() for name, p in trainable(self.model).items()}
+                self.kept = candidate
         self._write_line({"step": self.step, "phase": phase, "validation": figures})
         active = f", {figures['active']:.1f} active tokens" if figures["active"] else ""
         progress.say(f"step {self.step}: validation accuracy {figures['accuracy']:.4f}, ce {figures['ce']:.3f}{active}")
         self.stale = 0 if better or not eligible else self.stale + 1
         return self.config.early_stopping_patience is not None and self.stale >= self.config.early_stopping_patience
 
-    def _rank(self, figures: dict[str, float]) -> tuple[bool, float, float]:
-        """Checkpoints are compared by: constraint satisfied and sparse enough, accuracy, cross-entropy."""
-        satisfied = True
-        if self.objective.recipe.has_circuit_phase:
-            tau, gap = self.geco.tau or 0.0, self.geco.gap or 0.0
-            holds = gap <= max(CONSTRAINT_SLACK * tau, SMALLEST_SLACK)
-            sparse = figures["active"] <= SPARSE_ENOUGH * self.config.active_target
-            satisfied = holds and (sparse or not self.objective.recipe.sparsity)
-        return satisfied, figures["accuracy"], -figures["ce"]
-
     # --- what a run writes -----------------------------------------------------------------------------------------
 
-    def _log(self) -> dict:
+    def _log(self) -> dict[str, Any]:
         """One line of `metrics.jsonl`: means over the steps since the last."""
         rows = sum(r for _, r, _ in self._window)
         means = (torch.stack([s for s, _, _ in self._window]).sum(0) / rows).tolist()
@@ -301,7 +288,7 @@ class Trainer:
         a_step = self.train_task.encoded.words / max(1, self.steps_per_epoch)
         return a_step * self.step / max(self.seconds, 1e-9)
 
-    def _write_line(self, row: dict) -> None:
+    def _write_line(self, row: dict[str, Any]) -> None:
         if self._writes:
             assert self.folder is not None
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -310,47 +297,13 @@ class Trainer:
 
     # --- checkpoints -----------------------------------------------------------------------------------------------
 
-    def _trainable(self) -> dict[str, Tensor]:
-        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-
-    def _load_weights(self, weights: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, parameter in self._trainable().items():
-                parameter.copy_(weights[name])
-
-    def _moving(self) -> dict[str, Tensor]:
-        """Everything that changes while training: parameters, calibrated gate, what the losses remember."""
-        tensors = {f"model.{name}": p for name, p in self._trainable().items()}
-        tensors |= {f"model.{name}": b for name, b in self.model.named_buffers() if ".gate." in f".{name}"}
-        return tensors | {f"objective.{name}": t for name, t in self.objective.state_dict(keep_vars=True).items()}
-
     def _save(self) -> None:
         if self.folder is None:
             return
         with self._evaluating():
             if self._writes:
-                save_checkpoint(self.folder / "checkpoints", self.step, self._checkpoint())
+                save_checkpoint(self.folder / "checkpoints", self.step, capture(self))
         self.accelerator.wait_for_everyone()
-
-    def _checkpoint(self) -> Checkpoint:
-        tensors = self._moving() | {f"kept.{name}": t for name, t in self.kept.weights.items()}
-        for index, parameter in enumerate(self.parameters):
-            for key, value in self.optimizer.state[parameter].items():
-                tensors[f"optimizer.{index}.{key}"] = value
-        tensors["rng"] = torch.get_rng_state()
-        if torch.cuda.is_available():
-            tensors["rng_cuda"] = torch.cuda.get_rng_state()
-        groups = [{k: v for k, v in g.items() if isinstance(v, int | float)} for g in self.optimizer.param_groups]
-        state = {
-            "run_id": self.run_id,
-            "step": self.step,
-            "seconds": self.seconds,
-            "stale": self.stale,
-            "geco": self.geco.state_dict(),
-            "groups": groups,
-            "kept": self.kept.figures(),
-        }
-        return Checkpoint(tensors, state)
 
     def _restore(self) -> None:
         if self.folder is None:
@@ -358,58 +311,7 @@ class Trainer:
         checkpoint, refused = newest_checkpoint(self.folder / "checkpoints")
         for sentence in refused:
             self.console.print(sentence, highlight=False)
-        tensors, state = checkpoint.tensors, checkpoint.state
-        if state["run_id"] != self.run_id:
-            raise CheckpointError(
-                f"The checkpoints in {self.folder} belong to a run with other settings or data; resume with the config "
-                "that began it, or choose another output_dir."
-            )
-        with torch.no_grad():
-            for name, tensor in self._moving().items():
-                tensor.copy_(tensors[name])
-            for index, parameter in enumerate(self.parameters):
-                prefix = f"optimizer.{index}."
-                for name, tensor in tensors.items():
-                    if name.startswith(prefix):
-                        self.optimizer.state[parameter][name[len(prefix) :]] = tensor.to(self.device)
-        for group, values in zip(self.optimizer.param_groups, state["groups"], strict=True):
-            group.update(values)
-        self.geco.load_state_dict(state["geco"])
-        self.step, self.seconds, self.stale = state["step"], state["seconds"], state["stale"]
-        weights = {n[len("kept.") :]: t.to(self.device) for n, t in tensors.items() if n.startswith("kept.")}
-        self.kept = Kept(**state["kept"], weights=weights)
-        torch.set_rng_state(tensors["rng"].cpu())
-        if "rng_cuda" in tensors and torch.cuda.is_available():
-            torch.cuda.set_rng_state(tensors["rng_cuda"].cpu())
+        restore(self, checkpoint)
         if self._writes:
-            _cut_history(self.folder / "metrics.jsonl", self.step)
+            cut_history(self.folder / "metrics.jsonl", self.step)
         self.console.print(f"Resuming after step {self.step} of {self.total}.", highlight=False)
-
-    @contextmanager
-    def _interruptible(self):  # type: ignore[no-untyped-def]
-        """Ctrl-C ends the training after the current step, with a checkpoint; a second one ends it at once."""
-        pressed = False
-
-        def note(number: int, frame: object) -> None:
-            nonlocal pressed
-            if pressed:
-                raise KeyboardInterrupt
-            pressed = True
-            self.console.print("Ctrl-C: finishing this step and saving; press again to stop at once.", highlight=False)
-
-        try:
-            before = signal.signal(signal.SIGINT, note)
-        except ValueError:  # not in the main thread, where signals cannot be caught
-            yield lambda: False
-            return
-        try:
-            yield lambda: pressed
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-
-def _cut_history(path: Path, step: int) -> None:
-    """Drop the lines of steps that will be run again."""
-    if path.exists():
-        lines = [line for line in path.read_text().splitlines() if line and json.loads(line)["step"] <= step]
-        path.write_text("".join(line + "\n" for line in lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -44,7 +45,7 @@ class Objective(nn.Module):
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
-        self._pending: list[Tensor] = []  # what this step's batches add to centroids and frequencies
+        self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
         """(R,)."""
@@ -58,7 +59,7 @@ class Objective(nn.Module):
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
         loss = ce.sum()
         if isinstance(model, LexicalSAE):
-            terms["active"] = state.rows.sum_rows((state.rows.value > 0).float())
+            terms["active"] = state.rows.sum_rows(model.encoder.gate.opens(state.scores, state.rows.token).float())
         if circuit_phase and isinstance(model, LexicalSAE):
             circuit = self._circuit_terms(model, state, labels)
             weights = self.config.loss_weights
@@ -74,38 +75,50 @@ class Objective(nn.Module):
             terms["completeness"] = completeness_loss(model, state, attribution, self.config.sparsity_target)
         if self.recipe.separation:
             terms["separation"] = self.separation(attribution, labels)
-            self._remember(0, torch.cat([t.flatten() for t in self.separation.class_sums(attribution, labels)]))
+            sums, counts = self.separation.class_sums(attribution, labels)
+            self._remember("attributions", sums)
+            self._remember("classes", counts)
         if self.recipe.sparsity:
             # The pressure acts while a step has more active tokens a row than aimed at. The step before decides, so
             # that no process waits for another in the middle of a step, and the hard count decides, because the
             # differentiable one also counts what the gate has just shut.
             over = float(self.active_before > self.config.active_target)
             terms["sparsity"] = over * expected_active(state, gate) / self.config.active_target
-            self._remember(1, (state.rows.value > 0).sum()[None].float())
+            self._remember("active", gate.opens(state.scores, state.rows.token).sum().float())
         if self.recipe.frequency:
             terms["frequency"] = self.frequency(state, gate)
-            self._remember(2, self.frequency.counts(state).flatten())
+            self._remember("tokens", self.frequency.counts(state, gate))
         return terms
 
-    def _remember(self, slot: int, value: Tensor) -> None:
-        while len(self._pending) <= slot:
-            self._pending.append(torch.zeros((), device=value.device))
-        self._pending[slot] = self._pending[slot] + value
+    def _remember(self, name: str, value: Tensor) -> None:
+        self._pending[name] = self._pending[name] + value if name in self._pending else value
 
-    def end_step(self, reduce, rows: int) -> None:  # type: ignore[no-untyped-def]
-        """Move centroids, frequencies and the active count; `reduce` adds a tensor over processes."""
-        if not self._pending:
-            return
-        sizes, reduced = [t.numel() for t in self._pending], reduce(torch.cat([t.flatten() for t in self._pending]))
-        sums, active, counts = (
-            *reduced.split(sizes),
-            *([torch.empty(0)] * (3 - len(sizes))),
-        )
+    def end_step(self, reduce: Callable[[Tensor], Tensor], rows: int) -> None:
+        """After a step of the circuit phase, move centroids, frequencies and the active count.
+
+        `reduce` adds a tensor over processes; all of them call it, also one that had no row in the step.
+        """
+        shapes = self._shapes()
+        zero = torch.zeros((), device=self.active_before.device)
+        sums = {
+            name: reduce(self._pending.get(name, zero.expand(shape)).contiguous()) for name, shape in shapes.items()
+        }
+        if "attributions" in sums:
+            self.separation.update(sums["attributions"], sums["classes"])
+        if "active" in sums:
+            self.active_before = sums["active"] / rows
+        if "tokens" in sums:
+            self.frequency.update(sums["tokens"], rows)
+        self._pending = {}
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """What the circuit terms remember, by name."""
+        shapes: dict[str, tuple[int, ...]] = {}
         if self.recipe.separation:
             classes, vocab = self.separation.centroids.shape
-            self.separation.update(sums[: classes * vocab].view(classes, vocab), sums[classes * vocab :])
+            shapes |= {"attributions": (classes, vocab), "classes": (classes,)}
         if self.recipe.sparsity:
-            self.active_before = active.squeeze(0) / rows
+            shapes["active"] = ()
         if self.recipe.frequency:
-            self.frequency.update(counts.view(2, -1), rows)
-        self._pending = []
+            shapes["tokens"] = (2, len(self.frequency.fired))
+        return shapes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from schedulefree import AdamWScheduleFree
@@ -12,7 +13,7 @@ from splade.config.schema import TrainingConfig
 from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY
 
 
-def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> list[dict]:
+def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> list[dict[str, Any]]:
     """Three rates: the pretrained backbone's, the new parts', and the thresholds' (which are never decayed).
 
     `modules` maps names to the model and any losses that learn; a threshold is a parameter of a module named `gate`.
@@ -23,10 +24,14 @@ def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> l
         for name, parameter in module.named_parameters():
             if not parameter.requires_grad:
                 continue
-            pretrained = name.startswith("backbone.") and not name.startswith("backbone.transform.")
+            pretrained = name.startswith("backbone.")
             groups["gate" if ".gate." in f".{name}" else "backbone" if pretrained else "head"].append(parameter)
     decay = {
-        name: 0.0 if name == "gate" else DERIVED_WEIGHT_DECAY * rate if config.weight_decay is None else config.weight_decay
+        name: 0.0
+        if name == "gate"
+        else DERIVED_WEIGHT_DECAY * rate
+        if config.weight_decay is None
+        else config.weight_decay
         for name, rate in rates.items()
     }
     return [
@@ -36,7 +41,7 @@ def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> l
     ]
 
 
-def schedule_free_adamw(groups: list[dict], config: TrainingConfig) -> AdamWScheduleFree:
+def schedule_free_adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> AdamWScheduleFree:
     """Schedule-Free AdamW (Defazio & Mishchenko, 2024): no schedule, and the averaged weights are the model.
 
     Off the GPU the parameters are updated one by one: each fits a cache, where `foreach` would stream all of them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -35,11 +36,13 @@ class TrainingProgress:
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar:
             self._bar.stop()
 
-    def update(self, step: int, row: dict) -> None:
+    def update(self, step: int, row: dict[str, Any]) -> None:
         """Show a row of `metrics.jsonl` after `step` steps."""
         tau = "" if row.get("tau") is None else f"/τ {row['tau']:.3f} λ {row['lambda']:.2f}"
         active = f" active {row['active']:.0f}" if row.get("active") else ""

@@ -13,7 +13,9 @@ from splade.models.sparse import SparseRows
 from tests.builders import sparse_rows
 
 VOCAB, HIDDEN, CLASSES = 10, 8, 3
-ROWS = st.lists(st.dictionaries(st.integers(0, VOCAB - 1), st.floats(0, 8, width=16), max_size=6), min_size=1, max_size=5)
+ROWS = st.lists(
+    st.dictionaries(st.integers(0, VOCAB - 1), st.floats(0, 8, width=16), max_size=6), min_size=1, max_size=5
+)
 
 
 def build_head(seed: int = 0) -> ReluMLP:

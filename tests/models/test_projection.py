@@ -54,8 +54,10 @@ class TestPairDot:
         assert value.shape == (0,)
         assert not rows.grad.any() and not table.grad.any()
 
-    def test_bfloat16_rows_are_summed_in_float32(self) -> None:
+    @pytest.mark.parametrize("table_dtype", [torch.float32, torch.bfloat16])
+    def test_bfloat16_rows_are_summed_in_float32(self, table_dtype: torch.dtype) -> None:
         rows, table, row, entry, weight = random_pairs(1, 20, width=64)
+        table = table.to(table_dtype)
         short = rows.bfloat16().requires_grad_()
         value = pair_dot(short, table, row, entry)
         expected = plain_pair_dot(short.detach().double(), table.double(), row, entry)
@@ -111,7 +113,9 @@ class TestScanColumns:
         assert position.tolist() == [0] and column.tolist() == [0]
 
     def test_the_floor_itself_does_not_pass(self) -> None:
-        position, _ = scan_columns(torch.ones(1, 1, 1), torch.ones(1, 1, dtype=torch.bool), torch.ones(1, 1), torch.ones(1))
+        position, _ = scan_columns(
+            torch.ones(1, 1, 1), torch.ones(1, 1, dtype=torch.bool), torch.ones(1, 1), torch.ones(1)
+        )
         assert len(position) == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from splade.registry import Registry
 
-GATES: Registry[type[nn.Module]] = Registry("gate")
+GATES: Registry[type[JumpReLUGate]] = Registry("gate")
 
 # Half-width, in bandwidths, of the window around θ in which an entry influences it. σ'(±6) is a hundredth of σ'(0):
 # beyond it the surrogate gradient is noise, and leaving it out is what lets the backward pass touch few entries.
@@ -21,13 +22,14 @@ class _JumpReLU(torch.autograd.Function):
     """s = relu(z)·1[z > θ]; ∂s/∂z = 1[z > θ > 0]; ∂s/∂θ ≈ −θ·σ'((z − θ)/ε)/ε (Rajamanoharan et al., 2024)."""
 
     @staticmethod
-    def forward(ctx, z: Tensor, theta: Tensor, bandwidth: float) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, z: Tensor, theta: Tensor, bandwidth: float) -> Tensor:
         ctx.save_for_backward(z, theta)
         ctx.bandwidth = bandwidth
         return F.relu(z) * (z > theta)
 
     @staticmethod
-    def backward(ctx, grad: Tensor):  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        (grad,) = grads
         z, theta = ctx.saved_tensors
         distance = (z - theta) / ctx.bandwidth
         kernel = torch.sigmoid(distance) * torch.sigmoid(-distance) * (distance.abs() < SURROGATE_WINDOW)
@@ -77,6 +79,10 @@ class JumpReLUGate(nn.Module):
     def forward(self, z: Tensor, token: Tensor) -> Tensor:
         """z and token (N,) -> values (N,)."""
         return _JumpReLU.apply(z, self.theta.index_select(0, token), self.bandwidth)
+
+    def opens(self, z: Tensor, token: Tensor) -> Tensor:
+        """(N,) bool: which scores pass."""
+        return z > self.theta.detach().index_select(0, token)
 
     def open_probability(self, z: Tensor, token: Tensor) -> Tensor:
         """(N,) σ((z − θ)/ε), whose sum over a text is the differentiable proxy of its number of active tokens."""

@@ -1,0 +1,43 @@
+"""Which weights of a training are kept: the best validated ones that satisfy the constraint."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from splade.circuits.geco import GECOController
+from splade.config.schema import TrainingConfig
+from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH
+from splade.training.recipes import Recipe
+
+
+@dataclass
+class Kept:
+    """The weights chosen so far, and their figures on the validation split."""
+
+    step: int = 0
+    satisfied: bool = False
+    accuracy: float = -1.0
+    ce: float = math.inf
+    active: float = math.nan
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Checkpoints are compared by: constraint satisfied, accuracy, cross-entropy."""
+        return self.satisfied, self.accuracy, -self.ce
+
+    def figures(self) -> dict[str, float | int | bool]:
+        """Everything but the weights."""
+        return {name: getattr(self, name) for name in ("step", "satisfied", "accuracy", "ce", "active")}
+
+
+def satisfies(active: float, recipe: Recipe, geco: GECOController, config: TrainingConfig) -> bool:
+    """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be."""
+    if not recipe.has_circuit_phase:
+        return True
+    holds = geco.gap is not None and geco.gap <= CONSTRAINT_SLACK
+    sparse = active <= SPARSE_ENOUGH * config.active_target
+    return holds and (sparse or not recipe.sparsity)
