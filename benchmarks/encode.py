@@ -8,6 +8,7 @@ is active: a SparseEncoder without a trained head would return nearly the whole 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,9 +82,10 @@ def build_ours(job: Job, support: SupportName, project: bool = True) -> Work:
         with torch.inference_mode():
             sequences = (model(input_ids, mask) for input_ids, mask in batches(job.texts))
             if not project:
-                return {"texts": float(sum(len(sequence.input_ids) for sequence in sequences))}
+                return {"encoded": float(sum(len(sequence.input_ids) for sequence in sequences))}
             rows = [model.encoder.pool(sequence)[0] for sequence in sequences]
-        return {"active": sum(len(each) for each in rows) / len(job.texts)}
+        encoded = sum(each.num_rows for each in rows)
+        return {"encoded": float(encoded), "active": sum(len(each) for each in rows) / encoded}
 
     model.calibrate(batches(job.texts[: job.batch_size]), job.active / INITIAL_DENSITY)
     return work
@@ -93,10 +95,11 @@ def build_sparse_encoder(job: Job) -> Work:
     """SparseEncoder of MLMTransformer and SpladePooling, its decoder's bias lowered to the wanted sparsity."""
     from sentence_transformers import SparseEncoder
     from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
-    from transformers.utils import logging
+    from transformers.utils import logging as transformers_logging
 
-    logging.set_verbosity_error()  # the head it misses does not matter here
-    logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # the head it misses does not matter here
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # nor does a newer name for MLMTransformer
     torch.manual_seed(0)
     transformer = MLMTransformer(_folder(job.backbone), max_seq_length=job.max_length)
     model = SparseEncoder(modules=[transformer, SpladePooling("max")], device="cpu")
@@ -110,7 +113,8 @@ def build_sparse_encoder(job: Job) -> Work:
         transformer.auto_model.get_output_embeddings().bias -= lowest_active
 
     def work() -> dict[str, float]:
-        return {"active": encode(job.texts)._nnz() / len(job.texts)}
+        rows = encode(job.texts)  # (N, V), sparse
+        return {"encoded": float(len(rows)), "active": rows._nnz() / len(rows)}
 
     return work
 

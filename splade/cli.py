@@ -20,6 +20,9 @@ from splade.errors import DataError, LexicalSAEError
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
+# Ways a disk or a path refuses to be written to.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR)
+
 app = typer.Typer(
     help="Text classifiers whose every prediction is, exactly, a short sum of named words.",
     no_args_is_help=True,
@@ -55,7 +58,7 @@ def run_kindly(command: Callable[[], None]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
+        if error.errno not in UNWRITABLE:
             raise
         err.print(
             f"{error.filename or 'The output'} could not be written ({error.strerror}); what was saved before is "
@@ -90,28 +93,27 @@ def train(
 ) -> None:
     """Train a model, measure it on the test split, and leave model, results and report in output_dir."""
     from splade.config.load import config_to_yaml, load_config
-    from splade.pipelines import check_output_dir, run_experiment
+    from splade.pipelines import run_experiment
 
     settings = load_config(config, set_ or [])
-    check_output_dir(settings, resume=resume or dry_run, overwrite=overwrite)
     if dry_run:
         from splade.data.loader import load_dataset
         from splade.models.backbone import Backbone
 
         dataset = load_dataset(settings.data, settings.seed)
         backbone, _ = Backbone.from_name(settings.model.name, revision=settings.model.revision)
-        out.print(config_to_yaml(settings), highlight=False, markup=False, end="")
+        print(config_to_yaml(settings), end="")
         for sentence in (dataset.source, *dataset.notes, backbone.notice):
             if sentence:
-                out.print(f"# {sentence}", highlight=False, markup=False)
+                print(f"# {sentence}")
         sizes = f"{len(dataset.train)} training, {len(dataset.validation)} validation, {len(dataset.test)} test texts"
-        out.print(f"# {sizes}; labels: {', '.join(dataset.label_names)}", highlight=False, markup=False)
+        print(f"# {sizes}; labels: {', '.join(dataset.label_names)}")
         return
-    results = run_experiment(settings, resume=resume, console=err)
+    results = run_experiment(settings, resume=resume, overwrite=overwrite, console=err)
     if results:
         print_results(results)
         folder = Path(settings.output_dir)
-        out.print(f"Report: {folder / 'report.html'}\nModel:  {folder / 'model'}", highlight=False)
+        print(f"Report: {folder / 'report.html'}\nModel:  {folder / 'model'}")
 
 
 @app.command()
@@ -143,10 +145,11 @@ def evaluate(
             f"{', '.join(loaded.labels)}; evaluate on data with the same labels (data.labels sets their order)."
         )
     task = ClassificationTask(dataset.test, loaded.tokenizer, loaded.max_length)
-    frozen, _ = Backbone.from_name(settings.model.name, revision=settings.model.revision)
+    frozen, _ = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)
     results = evaluate_model(loaded, task, settings, frozen=frozen.to(loaded.device), console=err)
     if output:
-        output.write_text(json.dumps(results, indent=1, ensure_ascii=False))
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     if as_json:
         print(json.dumps(results, ensure_ascii=False))
     else:
@@ -202,16 +205,22 @@ def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
         if wanted:
             raise DataError("Both texts and --file were given; give one of them.")
         try:
-            return file.read_text(encoding="utf-8").splitlines()
+            return _lines(file.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(
                 f"{file} cannot be read as UTF-8 text ({error}); name a file with one text a line."
             ) from error
     if wanted == ["-"] or (not wanted and not sys.stdin.isatty()):
-        return [line.rstrip("\r\n") for line in sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()]
+        return _lines(sys.stdin.buffer.read().decode("utf-8", "replace"))
     if not wanted:
         raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
     return wanted
+
+
+def _lines(content: str) -> list[str]:
+    """One text a line. Not `splitlines`, which also cuts at form feeds and other characters that texts may hold."""
+    lines = content.split("\n")
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def print_results(results: dict[str, Any]) -> None:

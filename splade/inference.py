@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
 from splade.attribution.span_aggregation import word_spans, words_of_positions
 from splade.circuits.core import CircuitState
-from splade.errors import ModelError, nearest
+from splade.errors import DataError, ModelError, nearest
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 
@@ -55,7 +55,7 @@ def predict_batch(model: LexicalSAE, texts: Sequence[str], batch_size: int = BAT
         counts = encoded.state.rows.counts.tolist()
         for i, row in enumerate(encoded.rows):
             out[row] = Prediction(
-                texts[row],
+                encoded.texts[i],
                 model.labels[int(probabilities[i].argmax())],
                 dict(zip(model.labels, probabilities[i].tolist(), strict=True)),
                 counts[i],
@@ -114,7 +114,16 @@ def score_model(
     model: LexicalSAE, texts: Sequence[str], labels: Sequence[int | str], batch_size: int = BATCH_SIZE
 ) -> dict[str, float]:
     """Accuracy, macro-F1 and mean active tokens on labelled texts; labels are names or numbers."""
-    gold = [model.labels.index(label) if isinstance(label, str) else int(label) for label in labels]
+    if len(texts) != len(labels):
+        raise DataError(f"There are {len(texts)} texts but {len(labels)} labels; give each text one label.")
+    numbers = {name: number for number, name in enumerate(model.labels)}
+    gold = [numbers.get(label, -1) if isinstance(label, str) else int(label) for label in labels]
+    for label, number in zip(labels, gold, strict=True):
+        if not 0 <= number < len(model.labels):
+            raise DataError(
+                f"The model has no label '{label}'; its labels are: {', '.join(model.labels)}."
+                f"{nearest(str(label), model.labels)}"
+            )
     predictions = predict_batch(model, texts, batch_size)
     found = [model.labels.index(p.label) for p in predictions]
     return {

@@ -53,18 +53,24 @@ class TrainedRun:
     notes: list[str]
 
 
-def setup_and_train(config: Config, *, resume: bool = False, console: Console | None = None) -> TrainedRun:
-    """Load data and backbone, train, and save the model to `output_dir/model`."""
+def setup_and_train(
+    config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
+) -> TrainedRun:
+    """Load data and backbone, train, and save the model to `output_dir/model`.
+
+    An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it.
+    """
+    check_output_dir(config, resume=resume, overwrite=overwrite)
     console = console or Console(quiet=True)
     accelerator = Accelerator()
     if not accelerator.is_main_process:
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed)
-    console.print(f"Data: {dataset.source}", highlight=False)
+    console.print(f"Data: {dataset.source}", highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
     if backbone.notice:
-        console.print(backbone.notice, highlight=False)
+        console.print(backbone.notice, highlight=False, markup=False, soft_wrap=True)
     if not config.model.train_embeddings:
         backbone.input_embeddings().weight.requires_grad_(False)
     max_length = min(config.data.max_length, backbone.max_length)
@@ -100,25 +106,31 @@ def setup_and_train(config: Config, *, resume: bool = False, console: Console | 
         accelerator=accelerator,
         console=console,
     )
-    if accelerator.is_main_process:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.yaml").write_text(config_to_yaml(config))
+    if accelerator.is_main_process and not resume:  # only now: whatever could be wrong has been checked
+        clear_output_dir(folder)
+        _write_config(config)
     outcome = trainer.run(resume)
     if accelerator.is_main_process:
+        _write_config(config)
         model.save_pretrained(folder / "model", dataset=dataset.name, seed=config.seed)
     accelerator.wait_for_everyone()
     notes = [*dataset.notes, *_notes(config, train, test, outcome, backbone, max_length)]
     return TrainedRun(config, dataset, model, train, validation, test, outcome, batch_size, accelerator, notes)
 
 
-def run_experiment(config: Config, *, resume: bool = False, console: Console | None = None) -> dict[str, Any]:
+def run_experiment(
+    config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
+) -> dict[str, Any]:
     """Train, evaluate, compare with the dense baseline if asked to, and leave results, report and model card."""
     console = console or Console(quiet=True)
     started = time.perf_counter()
-    run = setup_and_train(config, resume=resume, console=console)
-    trained = time.perf_counter()
+    run = setup_and_train(config, resume=resume, overwrite=overwrite, console=console)
+    trained, peak = time.perf_counter(), peak_rss_mb()
+    # Before the other processes leave: all of them train it.
+    dense = train_dense_baseline(run, resume=resume, console=console) if config.evaluation.dense_baseline else None
     if not run.accelerator.is_main_process:
         return {}
+    began = time.perf_counter()
     folder = Path(config.output_dir)
     frozen, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
     results = evaluate_model(run.model, run.test, config, frozen=frozen.to(run.model.device), console=console)
@@ -137,10 +149,10 @@ def run_experiment(config: Config, *, resume: bool = False, console: Console | N
         "seconds": {
             "train": run.outcome.seconds,
             "setup": trained - started - run.outcome.seconds,
-            "eval": evaluated - trained,
+            "eval": evaluated - began,
             "per_step": run.outcome.seconds_per_step,
         },
-        "peak_rss_mb": peak_rss_mb(),
+        "peak_rss_mb": peak,
         "labels": run.model.labels,
         "samples": {"train": len(run.train), "validation": len(run.validation), "test": len(run.test)},
         "training": {
@@ -156,9 +168,8 @@ def run_experiment(config: Config, *, resume: bool = False, console: Console | N
         "validation": run.outcome.validation,
         "notes": run.notes,
     }
-    if config.evaluation.dense_baseline:
-        results["dense"] = train_dense_baseline(run, resume=resume, console=console)
-        results["dense_accuracy"] = results["dense"]["accuracy"]
+    if dense is not None:
+        results |= {"dense": dense, "dense_accuracy": dense["accuracy"]}
     write_outputs(folder, config, results, run.model, run.test)
     return results
 
@@ -214,7 +225,8 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
     found, gold = predictions(model, run.test, config.evaluation.batch_size)
     from sklearn.metrics import f1_score
 
-    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    if run.accelerator.is_main_process:
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     return {
         "accuracy": float((found == gold).mean()),
         "macro_f1": float(f1_score(gold, found, average="macro", zero_division=0)),
@@ -234,7 +246,7 @@ def write_outputs(
     explanations = explain_batch(model, [test.split.texts[row] for row in rows])
     history_file = folder / "metrics.jsonl"
     history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
-    (folder / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False))
+    (folder / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     write_report(folder / "report.html", results, history, explanations)
     write_model_card(folder / "README.md", results, config_to_yaml(config))
 
@@ -247,19 +259,29 @@ def run_id(config: Config, dataset: Dataset) -> str:
 
 
 def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
-    """Refuse to write over an earlier run unless told to; with `overwrite`, remove it."""
+    """Refuse to write over an earlier run unless told to."""
     folder = Path(config.output_dir)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"output_dir is {folder}, which is a file; name a folder.")
     traces = [name for name in ("results.json", "model", "checkpoints", "metrics.jsonl") if (folder / name).exists()]
-    if resume or not traces:
-        return
-    if not overwrite:
+    if traces and not resume and not overwrite:
         raise ConfigError(
             f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
             "choose another --set output_dir=…"
         )
+
+
+def clear_output_dir(folder: Path) -> None:
+    """Remove what an earlier run left; what a run does not write is not touched."""
     for name in ("results.json", "model", "checkpoints", "metrics.jsonl", "report.html", "README.md", "dense"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _write_config(config: Config) -> None:
+    folder = Path(config.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(config_to_yaml(config), encoding="utf-8")
 
 
 def _notes(

@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerFast
 from splade.errors import BackboneError
 from splade.models.backbone import Backbone
 from tests.builders import build_backbone_folder
+from tests.runs import ToyRun, overrides, run_cli, sets, write_reviews
 
 torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
 
@@ -25,6 +26,17 @@ torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
 def tiny_backbone_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved BERT with a trained head, hidden size 32, 2 layers."""
     return build_backbone_folder(tmp_path_factory.mktemp("backbone"), "bert")
+
+
+@pytest.fixture(scope="session")
+def toy_run(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
+    """One finished training with dropout, by the command line; shared, so a test must leave its files alone."""
+    folder = tmp_path_factory.mktemp("toy_run")
+    data, backbone = write_reviews(folder / "data"), build_backbone_folder(folder, "bert", dropout=0.1)
+    settings = overrides(data, backbone, folder / "out")
+    result = run_cli("train", *sets(settings))
+    assert result.exit_code == 0, result.output
+    return ToyRun(folder / "out", data, backbone, settings, result)
 
 
 @pytest.fixture(scope="session")

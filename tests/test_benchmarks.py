@@ -132,13 +132,14 @@ def _job(folder: Path) -> encode.Job:
 @pytest.mark.parametrize("support", encode.SUPPORTS)
 def test_ours_encodes_every_text(tiny_backbone_path: Path, support: str) -> None:
     facts = encode.build_ours(_job(tiny_backbone_path), support)()  # type: ignore[arg-type]
-    assert 0 < facts["active"] < 60
-    assert encode.build_ours(_job(tiny_backbone_path), support, project=False)() == {"texts": 9}  # type: ignore[arg-type]
+    assert facts["encoded"] == 9 and 0 < facts["active"] < 60
+    assert encode.build_ours(_job(tiny_backbone_path), support, project=False)() == {"encoded": 9}  # type: ignore[arg-type]
 
 
 def test_the_sparse_encoder_is_as_sparse_as_ours(tiny_backbone_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="comes with the extra 'bench'")
-    assert encode.build_sparse_encoder(_job(tiny_backbone_path))()["active"] == pytest.approx(10, rel=0.5)
+    facts = encode.build_sparse_encoder(_job(tiny_backbone_path))()
+    assert facts["encoded"] == 9 and facts["active"] == pytest.approx(10, rel=0.5)
 
 
 def _write_imdb(root: Path, texts: list[str]) -> None:

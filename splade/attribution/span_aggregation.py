@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Literal
 
 import torch
@@ -25,16 +26,10 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 def words_of_positions(offsets: list[tuple[int, int]], spans: list[tuple[int, int]]) -> list[int]:
     """For each subword's character offsets the number of the word it lies in, or −1 (a special token, white space)."""
-    out, word = [], 0
+    ends, out = [end for _, end in spans], []
     for start, end in offsets:
-        if start == end:
-            out.append(-1)
-            continue
-        if word and spans and word < len(spans) and start < spans[word][0]:
-            word = 0  # offsets went back: some tokenizers emit them out of order
-        while word < len(spans) and spans[word][1] <= start:
-            word += 1
-        inside = word < len(spans) and spans[word][0] < end
+        word = bisect_right(ends, start)  # the first word that ends after the subword's start
+        inside = start < end and word < len(spans) and spans[word][0] < end
         out.append(word if inside else -1)
     return out
 

@@ -175,6 +175,8 @@ class TrainingConfig:
     """Texts a batch; null: chosen from the memory there is."""
     gradient_accumulation_steps: PositiveInt = 1
     """Batches whose gradients make one optimiser step."""
+    optimizer: Literal["schedule_free", "adamw"] = "schedule_free"
+    """``schedule_free``: Schedule-Free AdamW; ``adamw``: AdamW with warm-up and cosine decay."""
     learning_rate: Positive = 1e-4
     """Base learning rate of the backbone."""
     head_learning_rate: Positive = 1e-3

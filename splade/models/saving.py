@@ -53,14 +53,15 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
             "versions": library_versions(),
             **record,
         }
-        (aside / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False))
+        (aside / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8")
         model.backbone.config.save_pretrained(aside)
         model.tokenizer.save_pretrained(aside)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # a disk that fills up under safetensors is an error of its own
         shutil.rmtree(aside, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(
-            f"The model could not be written to {folder} ({error.strerror or error}); make room or choose another "
-            "folder, and run again with --resume."
+            f"The model could not be written to {folder} ({reason}); make room or choose another folder, and run again "
+            "with --resume."
         ) from error
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(aside, folder)
@@ -78,7 +79,7 @@ def load_model(folder: Path) -> LexicalSAE:
             "its output_dir."
         )
     try:
-        settings = json.loads((folder / SETTINGS).read_text())
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         if settings["format"] != FORMAT:
             raise ModelError(
                 f"{folder} was written in format {settings['format']}, and this version reads format {FORMAT}; install "
@@ -105,9 +106,8 @@ def load_model(folder: Path) -> LexicalSAE:
         model.load_state_dict(load_file(folder / WEIGHTS))
     except LexicalSAEError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelError(
-            f"The model in {folder} cannot be read ({str(error).splitlines()[0]}); copy or train it again."
-        ) from error
+    except Exception as error:  # whatever the libraries raise: a damaged tokenizer is a bare Exception
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"The model in {folder} cannot be read ({reason}); copy or train it again.") from error
     model.record = settings
     return model

@@ -25,7 +25,7 @@ from splade.training.checkpoint import newest_checkpoint, save_checkpoint
 from splade.training.constants import VALIDATIONS_PER_RUN
 from splade.training.interrupt import Interrupted, interruptible
 from splade.training.objective import TERMS, Objective, Totals
-from splade.training.optim import centralise_gradients, centralised_parameters, parameter_groups, schedule_free_adamw
+from splade.training.optim import OPTIMIZERS, centralise_gradients, centralised_parameters, parameter_groups
 from splade.training.progress import TrainingProgress
 from splade.training.resume import capture, cut_history, restore, trainable
 from splade.training.selection import Kept, satisfies
@@ -82,14 +82,13 @@ class Trainer:
         self.folder, self.run_id, self.title = folder, run_id, title
         num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config).to(self.device)
-        self.optimizer = schedule_free_adamw(
-            parameter_groups({"model": model, "objective": self.objective}, config), config
-        )
-        self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        self.centralised = centralised_parameters(model)
         self.batches = train.batches(batch_size, seed, shuffle=True)
         self.steps_per_epoch = math.ceil(len(self.batches) / config.gradient_accumulation_steps)
         self.total = config.max_steps or self.steps_per_epoch * config.epochs
+        groups = parameter_groups({"model": model, "objective": self.objective}, config)
+        self.optimizer = OPTIMIZERS.get(config.optimizer)(groups, config.lr_warmup_steps, self.total)
+        self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        self.centralised = centralised_parameters(model)
         self.warmup = (
             round(config.warmup_fraction * self.total) if self.objective.recipe.has_circuit_phase else self.total
         )
@@ -117,7 +116,7 @@ class Trainer:
             (self.folder / "metrics.jsonl").unlink(missing_ok=True)
         self.model.train()
         self.optimizer.train()
-        started, stopped = time.perf_counter() - self.seconds, False
+        started, stopped = time.perf_counter() - self.seconds, self._out_of_patience
         with (
             interruptible(self._say) as interrupted,
             TrainingProgress(self.console, self.title, self.total, self.step) as progress,
@@ -174,8 +173,10 @@ class Trainer:
         if not math.isfinite(loss_value):
             raise TrainingError(
                 f"The loss became {loss_value} at step {self.step + 1}; lower training.learning_rate (now "
-                f"{self.config.learning_rate:g}) or training.head_learning_rate and resume from the last checkpoint."
+                f"{self.config.learning_rate:g}) or training.head_learning_rate and begin anew with --overwrite."
             )
+        if not circuit_phase and self.objective.recipe.has_circuit_phase:
+            self._hold_thresholds()
         self._add_up_gradients()
         centralise_gradients(self.centralised)
         nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
@@ -186,6 +187,12 @@ class Trainer:
         ce = float(totals.sums[TERMS.index("ce")]) / rows
         self.geco.step(ce) if circuit_phase else self.geco.observe_warmup(ce)
         return loss_value, totals
+
+    def _hold_thresholds(self) -> None:
+        """Thresholds start low and stay there in the warm-up: a token that is shut gets no gradient to learn from."""
+        for name, parameter in self.model.named_parameters():
+            if ".gate." in f".{name}":
+                parameter.grad = None
 
     def _step_batches(self) -> list[np.ndarray]:
         epoch, index = divmod(self.step, self.steps_per_epoch)
@@ -200,7 +207,7 @@ class Trainer:
         self.geco.start(None if wanted is None else -math.log(wanted))
 
     def _say(self, sentence: str) -> None:
-        self.console.print(sentence, highlight=False)
+        self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
     # --- several processes -----------------------------------------------------------------------------------------
 
@@ -211,8 +218,10 @@ class Trainer:
         """Sum gradients over processes in one message; parameters a phase does not use stay without."""
         if self.world == 1:
             return
-        used = [p for p in self.parameters if p.grad is not None]
-        flat = self._add_up(torch.cat([p.grad.flatten() for p in used if p.grad is not None]))
+        # A process without rows in this step has no gradients, so all must first agree on which parameters have one.
+        has = torch.tensor([float(p.grad is not None) for p in self.parameters], device=self.device)
+        used = [p for p, count in zip(self.parameters, self._add_up(has).tolist(), strict=True) if count]
+        flat = self._add_up(torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in used]))
         for parameter, part in zip(used, flat.split([p.numel() for p in used]), strict=True):
             parameter.grad = part.view_as(parameter)
 
@@ -261,6 +270,10 @@ class Trainer:
         active = f", {figures['active']:.1f} active tokens" if figures["active"] else ""
         progress.say(f"step {self.step}: validation accuracy {figures['accuracy']:.4f}, ce {figures['ce']:.3f}{active}")
         self.stale = 0 if better or not eligible else self.stale + 1
+        return self._out_of_patience
+
+    @property
+    def _out_of_patience(self) -> bool:
         return self.config.early_stopping_patience is not None and self.stale >= self.config.early_stopping_patience
 
     # --- what a run writes -----------------------------------------------------------------------------------------
@@ -310,8 +323,8 @@ class Trainer:
             raise CheckpointError("There is nothing to resume: this training writes no checkpoints.")
         checkpoint, refused = newest_checkpoint(self.folder / "checkpoints")
         for sentence in refused:
-            self.console.print(sentence, highlight=False)
+            self._say(sentence)
         restore(self, checkpoint)
         if self._writes:
             cut_history(self.folder / "metrics.jsonl", self.step)
-        self.console.print(f"Resuming after step {self.step} of {self.total}.", highlight=False)
+        self._say(f"Resuming after step {self.step} of {self.total}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -10,7 +11,10 @@ from schedulefree import AdamWScheduleFree
 from torch import Tensor, nn
 
 from splade.config.schema import TrainingConfig
+from splade.registry import Registry
 from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY
+
+OPTIMIZERS: Registry[Callable[[list[dict[str, Any]], int, int], Any]] = Registry("optimizer")
 
 
 def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> list[dict[str, Any]]:
@@ -41,14 +45,38 @@ def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> l
     ]
 
 
-def schedule_free_adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> AdamWScheduleFree:
+@OPTIMIZERS.register("schedule_free")
+def schedule_free_adamw(groups: list[dict[str, Any]], warmup_steps: int, total_steps: int) -> AdamWScheduleFree:
     """Schedule-Free AdamW (Defazio & Mishchenko, 2024): no schedule, and the averaged weights are the model.
 
     Off the GPU the parameters are updated one by one: each fits a cache, where `foreach` would stream all of them
     through memory a dozen times.
     """
     on_gpu = any(parameter.is_cuda for group in groups for parameter in group["params"])
-    return AdamWScheduleFree(groups, warmup_steps=config.lr_warmup_steps, r=AVERAGE_POWER, foreach=on_gpu)
+    return AdamWScheduleFree(groups, warmup_steps=warmup_steps, r=AVERAGE_POWER, foreach=on_gpu)
+
+
+@OPTIMIZERS.register("adamw")
+class CosineAdamW(torch.optim.AdamW):
+    """AdamW whose rates rise linearly over the warm-up and then fall along a cosine to nothing."""
+
+    def __init__(self, groups: list[dict[str, Any]], warmup_steps: int, total_steps: int):
+        super().__init__([{**group, "base_lr": group["lr"], "k": 0} for group in groups])
+        self.warmup_steps, self.total_steps = warmup_steps, total_steps
+
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            done = group["k"] / max(1, self.total_steps)
+            rise = min(1.0, (group["k"] + 1) / max(1, self.warmup_steps))
+            group["lr"] = group["base_lr"] * rise * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+            group["k"] += 1
+        super().step()
+
+    def train(self) -> None:
+        """The weights trained are the model: nothing to switch."""
+
+    def eval(self) -> None:
+        """As `train`."""
 
 
 @torch.no_grad()

@@ -51,8 +51,9 @@ class TrainingProgress:
             self._bar.update(self._task, completed=step, figures=figures)
         elif step % self._every == 0 or step == self.total:
             left = row["seconds"] / max(1, step - self.start) * (self.total - step)
-            self.console.print(f"{row['phase']} {step}/{self.total} {figures}, {left:.0f} s left", highlight=False)
+            self.say(f"{row['phase']} {step}/{self.total} {figures}, {left:.0f} s left")
 
     def say(self, sentence: str) -> None:
         """Print above the bar."""
-        (self._bar.console if self._bar else self.console).print(sentence, highlight=False)
+        console = self._bar.console if self._bar else self.console
+        console.print(sentence, highlight=False, markup=False, soft_wrap=True)

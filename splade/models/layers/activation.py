@@ -45,7 +45,7 @@ class JumpReLUGate(nn.Module):
     would barely move under an Adam-type optimiser, and a fixed bandwidth of 0.001 would pass almost no gradient.
     """
 
-    RELATIVE_BANDWIDTH = 0.1
+    RELATIVE_BANDWIDTH = 0.03
     """ε as a share of `scale`: wide enough that dozens of scores a text fall into the window, narrow enough that the
     L0 proxy counts what the hard gate keeps."""
 

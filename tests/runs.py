@@ -1,0 +1,123 @@
+"""Whole runs to test with: toy reviews in files, settings that train in a second or two, and the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import Result
+from typer.testing import CliRunner
+
+from splade.cli import app
+from splade.config.load import load_config
+from splade.config.schema import Config
+from tests.builders import toy_reviews
+
+LABELS = ["negative", "positive"]
+
+#: Settings of a run that learns the toy reviews: 8 steps an epoch, 16 steps, of which 6 are warm-up.
+TINY: dict[str, object] = {
+    "model.dtype": "float32",
+    "model.hidden_size": 16,
+    "model.neighbours": 6,
+    "data.max_length": 24,
+    "training.batch_size": 16,
+    "training.learning_rate": 1e-3,
+    "training.head_learning_rate": 1e-2,
+    "training.lr_warmup_steps": 2,
+    "training.active_target": 10,
+    "training.eval_every": 3,
+    "training.log_every": 2,
+}
+
+
+def write_csv(
+    path: Path, texts: Sequence[str], labels: Sequence[object], header: Sequence[str] = ("text", "label")
+) -> Path:
+    """A CSV file of texts and labels."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(zip(texts, labels, strict=True))
+    return path
+
+
+def write_reviews(folder: Path, train: int = 128, validation: int = 48, test: int = 48) -> Path:
+    """`train.csv`, `validation.csv` and `test.csv` of toy reviews with named labels."""
+    for seed, (name, size) in enumerate({"train": train, "validation": validation, "test": test}.items()):
+        texts, labels = toy_reviews(size, seed)
+        write_csv(folder / f"{name}.csv", texts, [LABELS[label] for label in labels])
+    return folder
+
+
+def overrides(data: Path, backbone: Path, output: Path, **changes: object) -> list[str]:
+    """`section.key=value` of a tiny run; `changes` are written with two underscores for the point."""
+    values = {
+        "output_dir": output,
+        "data.train_file": data / "train.csv",
+        "data.validation_file": data / "validation.csv",
+        "data.test_file": data / "test.csv",
+        "model.name": backbone,
+        **TINY,
+        **{key.replace("__", "."): value for key, value in changes.items()},
+    }
+    return [f"{key}={json.dumps(str(v) if isinstance(v, Path) else v)}" for key, v in values.items()]
+
+
+def tiny_config(data: Path, backbone: Path, output: Path, **changes: object) -> Config:
+    return load_config(None, overrides(data, backbone, output, **changes))
+
+
+def sets(settings: Sequence[str]) -> list[str]:
+    """The settings as `--set` arguments."""
+    return [argument for setting in settings for argument in ("--set", setting)]
+
+
+def run_cli(*arguments: object, stdin: str | bytes | None = None) -> Result:
+    """The command line in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def expect_sentence(result: Result, *parts: str) -> str:
+    """The command ended with exit code 2 and one sentence on standard error that holds every part."""
+    assert result.exit_code == 2, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    said = result.stderr.strip()
+    assert said and "Traceback" not in result.output
+    sentence = said.splitlines()[-1]
+    for part in parts:
+        assert part in sentence, sentence
+    return sentence
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """A finished run and what it was made of."""
+
+    folder: Path
+    data: Path
+    backbone: Path
+    settings: list[str]
+    result: Result
+
+    def config(self, output: Path, **changes: object) -> Config:
+        """The same run, elsewhere, with some settings changed."""
+        return tiny_config(self.data, self.backbone, output, **changes)
+
+    def sets(self, output: Path, **changes: object) -> list[str]:
+        """The same as arguments of the command line."""
+        return sets(overrides(self.data, self.backbone, output, **changes))
+
+
+def weights(folder: Path) -> bytes:
+    """The trained weights a run left in `folder`."""
+    return (folder / "model" / "model.safetensors").read_bytes()
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

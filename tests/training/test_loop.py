@@ -1,0 +1,230 @@
+"""The loop keeps what it validated, never a warm-up, and says why when it cannot train."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from splade.circuits.geco import GECOController
+from splade.config.schema import TrainingConfig
+from splade.data.types import TextSplit
+from splade.errors import CheckpointError, TrainingError
+from splade.evaluation.mechanistic import predictions
+from splade.models.lexical_sae import LexicalSAE
+from splade.training import memory
+from splade.training.loop import Trainer
+from splade.training.memory import choose_batch_size
+from splade.training.recipes import RECIPES
+from splade.training.selection import Kept, satisfies
+from splade.training.task import ClassificationTask
+from tests.builders import build_model, toy_reviews
+
+SETTINGS: dict[str, object] = {
+    "learning_rate": 1e-3,
+    "head_learning_rate": 1e-2,
+    "lr_warmup_steps": 2,
+    "active_target": 10.0,
+    "log_every": 1,
+    "eval_every": 2,
+}
+
+
+def task(model: LexicalSAE, size: int, seed: int = 0) -> ClassificationTask:
+    return ClassificationTask(TextSplit(*toy_reviews(size, seed)), model.tokenizer, 24)
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., Trainer]:
+    def trainer(rows: int = 64, batch_size: int = 16, folder: Path | None = None, **settings: object) -> Trainer:
+        model = build_model(tmp_path, active=10)
+        config = TrainingConfig(**{**SETTINGS, **settings})  # type: ignore[arg-type]
+        return Trainer(
+            model, task(model, rows), task(model, 32, 1), config, batch_size=batch_size, seed=3, folder=folder
+        )
+
+    return trainer
+
+
+def script_validation(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch, figures: Callable[[int], tuple[float, float]]
+) -> None:
+    """Let validation after each step find these (accuracy, active tokens)."""
+
+    def found() -> dict[str, float]:
+        accuracy, active = figures(trainer.step)
+        return {"accuracy": accuracy, "ce": 0.5, "active": active}
+
+    monkeypatch.setattr(trainer, "_validate", found)
+
+
+class TestKept:
+    def test_the_weights_are_the_averaged_ones_that_were_validated(
+        self, build: Callable[..., Trainer], tmp_path: Path
+    ) -> None:
+        """Schedule-free weights before `eval()` are others: their cross-entropy would differ in the first digits."""
+        trainer = build(folder=tmp_path / "run", epochs=3)
+        outcome = trainer.run()
+        found, gold = predictions(trainer.model, trainer.validation_task, 64)
+        assert outcome.validation["accuracy"] == pytest.approx(float((found == gold).mean()), abs=1e-9)
+        with torch.no_grad():
+            assert trainer._validate() == pytest.approx(outcome.validation, abs=1e-6)
+        lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+        reported = [line["validation"] for line in lines if "validation" in line and line["step"] == outcome.kept_step]
+        assert reported == [pytest.approx(outcome.validation)]
+
+    def test_is_never_a_warmup_checkpoint(self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch) -> None:
+        trainer = build(epochs=2, eval_every=1, warmup_fraction=0.5)  # 8 steps, 4 of them warm-up
+        script_validation(trainer, monkeypatch, lambda step: (1.0 if step <= 4 else 0.1 * step, 5.0))
+        outcome = trainer.run()
+        assert (outcome.kept_step, outcome.validation["accuracy"]) == (8, 0.8)
+
+    def test_without_circuit_phase_every_checkpoint_counts(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = build(epochs=2, eval_every=1, recipe="baseline")
+        script_validation(trainer, monkeypatch, lambda step: (1.0 if step == 2 else 0.5, 500.0))
+        outcome = trainer.run()
+        assert (outcome.kept_step, outcome.satisfied, outcome.tau) == (2, True, None)
+
+    def test_a_sparse_model_beats_a_more_accurate_dense_one(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = build(epochs=2, eval_every=1, warmup_fraction=0.5)
+        script_validation(trainer, monkeypatch, lambda step: (0.7, 5.0) if step == 6 else (0.9, 50.0))
+        outcome = trainer.run()
+        assert (outcome.kept_step, outcome.satisfied) == (6, True)
+
+    def test_an_earlier_step_is_kept_as_it_was(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = build(epochs=2, eval_every=1, warmup_fraction=0.5)
+        seen: dict[int, torch.Tensor] = {}
+
+        def figures(step: int) -> tuple[float, float]:
+            seen[step] = trainer.model.head.out.weight.detach().clone()  # type: ignore[union-attr]
+            return (0.9 if step == 6 else 0.5), 5.0
+
+        script_validation(trainer, monkeypatch, figures)
+        trainer.run()
+        assert torch.equal(trainer.model.head.out.weight, seen[6])  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (Kept(1, True, 0.6, 0.9), Kept(2, False, 0.9, 0.1)),
+        (Kept(1, True, 0.9, 0.9), Kept(2, True, 0.8, 0.1)),
+        (Kept(1, True, 0.9, 0.2), Kept(2, True, 0.9, 0.3)),
+        (Kept(1, False, 0.0, math.inf), Kept()),
+    ],
+)
+def test_checkpoints_rank_by_constraint_then_accuracy_then_cross_entropy(better: Kept, worse: Kept) -> None:
+    assert better.rank > worse.rank
+
+
+@pytest.mark.parametrize(
+    ("gap", "active", "expected"),
+    [(0.0, 30.0, True), (0.49, 34.4, True), (0.51, 30.0, False), (0.0, 34.6, False), (None, 30.0, False)],
+)
+def test_the_constraint_asks_for_cross_entropy_and_sparsity(gap: float | None, active: float, expected: bool) -> None:
+    geco = GECOController(10, tau=0.3, gap=gap)
+    assert satisfies(active, RECIPES.get("cajt"), geco, TrainingConfig(active_target=30)) is expected
+
+
+class TestSteps:
+    def test_accumulated_batches_are_one_large_batch(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Two batches of 8 give the weights of one of 16, through both phases."""
+        whole, halves = build(), build(batch_size=8, gradient_accumulation_steps=2)
+        large = whole.batches.epoch
+        monkeypatch.setattr(
+            halves.batches, "epoch", lambda epoch: [half for b in large(epoch) for half in (b[:8], b[8:])]
+        )
+        assert whole.total == halves.total == 8
+        outcomes = [whole.run(), halves.run()]
+        assert outcomes[0].validation == pytest.approx(outcomes[1].validation, abs=1e-3)
+        for (name, one), two in zip(whole.model.named_parameters(), halves.model.parameters(), strict=True):
+            if "key.bias" not in name:  # attention ignores it: its gradient is rounding, which Adam blows up
+                torch.testing.assert_close(one, two, atol=2e-4, rtol=0, msg=lambda text, name=name: f"{name}: {text}")
+
+    def test_every_row_is_seen_once_an_epoch(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer, seen = build(rows=60, epochs=3), []
+        batch = trainer.train_task.batch
+        monkeypatch.setattr(trainer.train_task, "batch", lambda rows: seen.append(rows) or batch(rows))  # type: ignore[func-returns-value]
+        trainer.run()
+        for epoch in range(3):
+            rows = np.concatenate(seen[4 * epoch : 4 * epoch + 4])
+            assert sorted(rows) == list(range(60))
+
+    def test_max_steps_ends_the_run(self, build: Callable[..., Trainer]) -> None:
+        assert build(epochs=50, max_steps=7).run().steps == 7
+
+    def test_patience_ends_the_run(self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch) -> None:
+        """Warm-up validations do not count: 4 steps of warm-up, the first circuit validation is best, then two more."""
+        trainer = build(epochs=4, eval_every=1, warmup_fraction=0.25, early_stopping_patience=2)
+        script_validation(trainer, monkeypatch, lambda step: (0.9, 5.0))
+        outcome = trainer.run()
+        assert (outcome.steps, outcome.kept_step, outcome.stopped_early) == (7, 5, True)
+
+    def test_metrics_have_a_line_a_logged_step(self, build: Callable[..., Trainer], tmp_path: Path) -> None:
+        trainer = build(folder=tmp_path / "run", log_every=3)
+        trainer.run()
+        lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+        logged = [line for line in lines if "loss" in line]
+        assert [line["step"] for line in logged] == [3, 6, 8]
+        assert [line["phase"] for line in logged] == ["warmup", "circuit", "circuit"]
+        assert logged[0]["tau"] is None and logged[0]["lambda"] == 1.0 and logged[2]["tau"] > 0
+        assert all(line["sparsity"] == 0 for line in logged[:1]) and logged[2]["completeness"] > 0
+        assert [line["step"] for line in lines if "validation" in line] == [2, 4, 6, 8]
+
+    def test_without_a_folder_nothing_is_written(self, build: Callable[..., Trainer], tmp_path: Path) -> None:
+        before = sorted(tmp_path.rglob("*"))
+        trainer = build(max_steps=5)
+        built = sorted(tmp_path.rglob("*"))
+        trainer.run()
+        assert sorted(tmp_path.rglob("*")) == built != before
+        with pytest.raises(CheckpointError, match="writes no checkpoints"):
+            trainer.run(resume=True)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "settings", [{"warmup_fraction": 0.1}, {"max_steps": 1}, {"epochs": 1, "warmup_fraction": 0.9}]
+    )
+    def test_a_phase_without_steps_is_explained(
+        self, build: Callable[..., Trainer], settings: dict[str, object]
+    ) -> None:
+        with pytest.raises(TrainingError, match=r"of which \d would be warm-up, but both phases need steps"):
+            build(**settings)
+
+    def test_a_loss_that_is_no_number_stops_the_run_before_it_spoils_the_weights(
+        self, build: Callable[..., Trainer]
+    ) -> None:
+        trainer = build()
+        with torch.no_grad():
+            trainer.model.head.out.bias.fill_(math.nan)  # type: ignore[union-attr]
+        before = trainer.model.head.words.clone()  # type: ignore[union-attr]
+        with pytest.raises(
+            TrainingError, match=r"The loss became nan at step 1; lower training\.learning_rate"
+        ) as error:
+            trainer.run()
+        assert "\n" not in str(error.value)
+        assert torch.equal(trainer.model.head.words, before)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("free", "expected"), [(10.0, 4), (1e6, 64)])
+def test_the_batch_size_follows_the_memory(
+    build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, free: float, expected: int
+) -> None:
+    monkeypatch.setattr(memory, "available_memory_mb", lambda: free)
+    monkeypatch.setattr(memory, "pick_device", lambda: torch.device("cpu"))
+    assert choose_batch_size(build().model.backbone, 128) == expected  # type: ignore[arg-type]
