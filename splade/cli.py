@@ -151,7 +151,7 @@ def evaluate(
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     if as_json:
-        print(json.dumps(results, ensure_ascii=False))
+        print(json.dumps(results))
     else:
         print_results(results)
 
@@ -165,9 +165,11 @@ def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json:
 
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
-    for p in predict_batch(loaded, wanted):
+    predictions = predict_batch(loaded, wanted)
+    _say_cut(sum(p.truncated for p in predictions), loaded.max_length)
+    for p in predictions:
         if as_json:
-            print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}, ensure_ascii=False))
+            print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}))
         else:
             print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
 
@@ -191,9 +193,12 @@ def explain(
 
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
-    for explanation in explain_batch(loaded, wanted, target):
+    explanations = explain_batch(loaded, wanted, target)
+    if as_json:  # the table says it itself
+        _say_cut(sum(e.truncated for e in explanations), loaded.max_length)
+    for explanation in explanations:
         if as_json:
-            print(json.dumps(explanation.to_json(), ensure_ascii=False))
+            print(json.dumps(explanation.to_json()))  # ASCII: some readers end lines at other characters too
         else:
             print_explanation(explanation, out, top)
 
@@ -215,6 +220,11 @@ def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
     if not wanted:
         raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
     return wanted
+
+
+def _say_cut(texts: int, max_length: int) -> None:
+    if texts:
+        err.print(f"{texts} text(s) were cut to the {max_length} tokens the model reads.", highlight=False)
 
 
 def _lines(content: str) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from sklearn.metrics import accuracy_score, f1_score
 
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
 from splade.attribution.span_aggregation import word_spans, words_of_positions
@@ -124,6 +123,8 @@ def score_model(
                 f"The model has no label '{label}'; its labels are: {', '.join(model.labels)}."
                 f"{nearest(str(label), model.labels)}"
             )
+    from sklearn.metrics import accuracy_score, f1_score  # takes a second to load, and explaining does not need it
+
     predictions = predict_batch(model, texts, batch_size)
     found = [model.labels.index(p.label) for p in predictions]
     return {

@@ -86,7 +86,6 @@ def setup_and_train(
         dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
     )
     model.to(accelerator.device)
-    model.learn_split_words(batch.input_ids for batch in train.in_order(256, accelerator.device))
     rows = np.random.default_rng(config.seed).permutation(len(train))[:CALIBRATION_ROWS]
     model.calibrate(
         [(b.input_ids, b.attention_mask) for b in train.in_order(64, accelerator.device, rows)],

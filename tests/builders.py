@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import torch.nn.functional as F
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig
@@ -249,3 +250,22 @@ def toy_reviews(n: int, seed: int = 0) -> tuple[list[str], list[int]]:
         )
         texts.append(pattern.format(first=first, second=second, noun=noun, other=other))
     return texts, labels
+
+
+class TableReader(nn.Module):
+    """A stand-in for a backbone that reads each token as its own unit embedding, whatever stands around it."""
+
+    max_length = 64
+
+    def __init__(self, embeddings: Tensor) -> None:
+        super().__init__()
+        self.embeddings = nn.Parameter(embeddings)
+
+    def frozen_embeddings(self) -> Tensor:
+        return self.embeddings.detach().clone()
+
+    def decoder(self) -> tuple[Tensor, Tensor]:
+        return F.normalize(self.frozen_embeddings(), dim=1), torch.zeros(len(self.embeddings))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return F.normalize(self.embeddings, dim=1)[input_ids]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 # Before any library reads them.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
@@ -37,6 +40,16 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
     return ToyRun(folder / "out", data, backbone, settings, result)
+
+
+@pytest.fixture
+def full_disk() -> Callable[..., NoReturn]:
+    """Something to write with, where there is no room left."""
+
+    def write(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a file")
+
+    return write
 
 
 @pytest.fixture(scope="session")

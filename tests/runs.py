@@ -19,6 +19,9 @@ from tests.builders import toy_reviews
 
 LABELS = ["negative", "positive"]
 
+#: Words the tokenizer splits, appended to some reviews.
+SPLIT_WORDS = ["filmed", "unwatchable", "makers", "scenes"]
+
 #: Settings of a run that learns the toy reviews: 8 steps an epoch, 16 steps, of which 6 are warm-up.
 TINY: dict[str, object] = {
     "model.dtype": "float32",
@@ -51,6 +54,7 @@ def write_reviews(folder: Path, train: int = 128, validation: int = 48, test: in
     """`train.csv`, `validation.csv` and `test.csv` of toy reviews with named labels."""
     for seed, (name, size) in enumerate({"train": train, "validation": validation, "test": test}.items()):
         texts, labels = toy_reviews(size, seed)
+        texts = [f"{text} {SPLIT_WORDS[row % 4]}" if row % 5 == 0 else text for row, text in enumerate(texts)]
         write_csv(folder / f"{name}.csv", texts, [LABELS[label] for label in labels])
     return folder
 

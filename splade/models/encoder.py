@@ -65,8 +65,11 @@ class LexicalEncoder(nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
 
     @torch.no_grad()
-    def propose(self, sequence: SparseSequence, floor: Tensor) -> tuple[Tensor, Tensor]:
-        """Pairs (position (N,), token (N,)) of all supports whose score may exceed `floor` (V,)."""
+    def propose(self, sequence: SparseSequence, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Pairs (position (N,), token (N,)) of all supports whose score may exceed `floor` (V,), and their h·E (N,).
+
+        The products are float32: a scan in that precision has them already, those of a faster one are done again.
+        """
         hidden = sequence.hidden.detach()
         scene = Scene(
             hidden,
@@ -76,12 +79,17 @@ class LexicalEncoder(nn.Module):
             torch.where(self.get_buffer("suppressed"), torch.inf, floor - self.bias.detach()).to(torch.float32),
         )
         pairs = [support.propose(scene) for support in self.supports]
-        return torch.cat([p for p, _ in pairs]), torch.cat([t for _, t in pairs])
+        position, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
+        if hidden.dtype != torch.float32:
+            product = pair_dot(hidden.reshape(-1, hidden.shape[-1]), self.weight.detach(), position, token)
+        return position, token, product
 
-    def scores(self, sequence: SparseSequence, position: Tensor, token: Tensor) -> Tensor:
-        """(N,) z of chosen pairs in float32, differentiable."""
+    def scores(
+        self, sequence: SparseSequence, position: Tensor, token: Tensor, product: Tensor | None = None
+    ) -> Tensor:
+        """(N,) z of chosen pairs in float32, differentiable; `product` (N,) is their h·E where that is known."""
         hidden = sequence.hidden.reshape(-1, sequence.hidden.shape[-1])  # (B·L, d)
-        return pair_dot(hidden, self.weight, position, token) + self.bias.index_select(0, token)
+        return pair_dot(hidden, self.weight, position, token, product) + self.bias.index_select(0, token)
 
     def pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         """One row a text, by the maximum over positions: the gated rows, and the scores z (N,) behind their values.
@@ -90,12 +98,11 @@ class LexicalEncoder(nn.Module):
         """
         length = sequence.input_ids.shape[1]
         floor = self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
-        position, token = self.propose(sequence, floor)
-        with torch.no_grad():
-            rough = self.scores(sequence, position, token)
-        best = best_position(position // length, token, rough, self.vocab_size)
+        position, token, product = self.propose(sequence, floor)
+        # A token has one bias wherever it stands, so the higher product is the higher score.
+        best = best_position(position // length, token, product, self.vocab_size)
         position, token = position[best], token[best]
-        z = self.scores(sequence, position, token)
+        z = self.scores(sequence, position, token, product[best])
         value = self.gate(z, token)
         rows = SparseRows(position // length, token, position, value, len(sequence.input_ids), self.vocab_size)
         if self.training:
@@ -119,8 +126,8 @@ class LexicalEncoder(nn.Module):
         """The `count`-th highest pooled score of each text that has so many, (B,) with −inf where it has fewer."""
         everything = torch.full_like(self.bias, -torch.inf)
         length = sequence.input_ids.shape[1]
-        position, token = self.propose(sequence, everything)
-        z = self.scores(sequence, position, token)
+        position, token, product = self.propose(sequence, everything)
+        z = product + self.bias.index_select(0, token)
         best = best_position(position // length, token, z, self.vocab_size)
         rows = SparseRows(
             position[best] // length, token[best], position[best], z[best], len(sequence.input_ids), self.vocab_size

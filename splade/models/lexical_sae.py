@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS
 from splade.models.layers.activation import GATES
 from splade.models.sparse import SparseRows
-from splade.models.support import SUPPORTS, NeighbourhoodSupport
+from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
 from splade.utils.cuda import pick_device, pick_dtype
 
@@ -56,12 +56,11 @@ class LexicalSAE(nn.Module):
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
         self.backbone = backbone
         weight, bias = backbone.decoder()
-        embeddings = backbone.frozen_embeddings()
         options = {
+            "backbone": backbone,
             "neighbours": config.neighbours,
-            "embeddings": None if blank else embeddings,
-            "embedding_size": embeddings.shape[1],
             "dictionary": dictionary,
+            "blank": blank,
         }
         self.encoder = LexicalEncoder(
             weight,
@@ -106,16 +105,6 @@ class LexicalSAE(nn.Module):
         if self.precision == torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)
-
-    def learn_split_words(self, texts: Iterable[Tensor]) -> int:
-        """Let the untrained backbone say which whole words each split word of the training texts is near to."""
-        was_training, count = self.training, 0
-        self.eval()
-        for support in self.encoder.supports:
-            if isinstance(support, NeighbourhoodSupport):
-                count = support.learn_split_words(self.backbone, self.encoder.weight, self.encoder.bias, texts)
-        self.train(was_training)
-        return count
 
     @torch.no_grad()
     def calibrate(self, batches: Sequence[tuple[Tensor, Tensor]], active_target: float) -> None:

@@ -29,8 +29,10 @@ class _PairDot(torch.autograd.Function):
     """out[i] = rows[r_i] · table[t_i] in float32; saves indices and inputs, never the gathered vectors."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, table: Tensor, row: Tensor, entry: Tensor) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, table: Tensor, row: Tensor, entry: Tensor, known: Tensor | None) -> Tensor:
         ctx.save_for_backward(rows, table, row, entry)
+        if known is not None:
+            return known.clone()
         out = torch.empty(len(row), dtype=torch.float32, device=rows.device)
         for start in range(0, len(row), PAIR_CHUNK):
             part = slice(start, start + PAIR_CHUNK)
@@ -39,14 +41,19 @@ class _PairDot(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         (grad,) = grads
         rows, table, row, entry = ctx.saved_tensors
+        # Entries kept only for θ's sake may pass no gradient on: those that do not are not read again.
+        felt = grad.nonzero(as_tuple=True)[0]
+        if len(felt) < len(grad):
+            grad, row, entry = grad[felt], row[felt], entry[felt]
         grad_rows = _weighted_sum(grad, table, entry, row, len(rows)) if ctx.needs_input_grad[0] else None
         grad_table = _weighted_sum(grad, rows, row, entry, len(table)) if ctx.needs_input_grad[1] else None
         return (
             None if grad_rows is None else grad_rows.to(rows.dtype),
             None if grad_table is None else grad_table.to(table.dtype),
+            None,
             None,
             None,
         )
@@ -66,31 +73,37 @@ def _weighted_sum(weight: Tensor, source: Tensor, take: Tensor, into: Tensor, si
     return out.index_copy_(0, filled, sums)
 
 
-def pair_dot(rows: Tensor, table: Tensor, row: Tensor, entry: Tensor) -> Tensor:
-    """Dot products of chosen pairs: rows (R, d), table (T, d), row and entry (N,) -> (N,) float32, differentiable."""
-    return _PairDot.apply(rows, table, row, entry)
+def pair_dot(rows: Tensor, table: Tensor, row: Tensor, entry: Tensor, known: Tensor | None = None) -> Tensor:
+    """Dot products of chosen pairs: rows (R, d), table (T, d), row and entry (N,) -> (N,) float32, differentiable.
+
+    `known` (N,): the products, where a scan in float32 has computed them; then only the backward pass is left to do.
+    """
+    return _PairDot.apply(rows, table, row, entry, known)
 
 
 @torch.no_grad()
-def scan_columns(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
+def scan_columns(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Find every (text, column) whose best score over the live positions exceeds `floor`.
 
     hidden (B, L, d) and table (U, d) in the scan's precision, live (B, L) bool, floor (U,) the score to exceed.
-    Returns position (N,), flat index b·L + l of the best position, and column (N,). Ties go to any one position.
+    Returns position (N,), flat index b·L + l of the best position, column (N,) and the score there (N,), in the
+    scan's precision. Ties go to any one position.
     """
     batch, length, width = hidden.shape
     source = _live_source(live)  # (B, L)
     rows = hidden.reshape(-1, width).index_select(0, source.flatten())  # (B·L, d): dead rows repeat a live one
-    positions, columns = [], []
+    positions, columns, scores = [], [], []
     for start in range(0, len(table), TILE_COLUMNS):
         tile = (rows @ table[start : start + TILE_COLUMNS].T).view(batch, length, -1)  # (B, L, T)
-        text, column = (tile.amax(1) > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
+        highest = tile.amax(1)  # (B, T)
+        text, column = (highest > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
         best = tile[text, :, column].argmax(1)  # (n, L) -> (n,)
         positions.append(source[text, best])
         columns.append(column + start)
-    position, column = torch.cat(positions), torch.cat(columns)
+        scores.append(highest[text, column])
+    position, column, score = torch.cat(positions), torch.cat(columns), torch.cat(scores)
     kept = live.flatten()[position]  # a text without any live position proposes nothing
-    return position[kept], column[kept]
+    return position[kept], column[kept], score[kept]
 
 
 def _live_source(live: Tensor) -> Tensor:

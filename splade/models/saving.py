@@ -41,7 +41,10 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
     shutil.rmtree(aside, ignore_errors=True)
     try:
         aside.mkdir(parents=True)
-        save_file({name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}, aside / WEIGHTS)
+        tensors = {name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}
+        # The reader's weights were rounded to half precision when it was made; nothing is lost by saving them so.
+        tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
+        save_file(tensors, aside / WEIGHTS)
         content_hash = hashlib.sha256((aside / WEIGHTS).read_bytes()).hexdigest()
         settings = {
             "format": FORMAT,

@@ -6,26 +6,22 @@ for all. A model may have several: their proposals are joined.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from splade.models.backbone import Backbone
 from splade.models.projection import scan_columns
 from splade.models.vocabulary import Vocabulary
 from splade.registry import Registry
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from splade.models.backbone import Backbone
-
 SUPPORTS: Registry[type[Support]] = Registry("support")
 
-# Words of the training texts read by the backbone at a time.
+# Words the reader reads at a time.
 WORDS_AT_A_TIME = 256
 
 
@@ -56,8 +52,8 @@ class Support(nn.Module):
         excluded = vocabulary.stop | vocabulary.special if exclude_stop_words else torch.zeros_like(vocabulary.stop)
         self.register_buffer("excluded", excluded, persistent=False)  # (V,): neither read nor fired
 
-    def propose(self, scene: Scene) -> tuple[Tensor, Tensor]:
-        """Pairs (position (N,) flat index b·L + l, token (N,)) that may pass the gate."""
+    def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
+        """Pairs (position (N,) flat index b·L + l, token (N,)) that may pass the gate, and their h·E (N,)."""
         raise NotImplementedError
 
     def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
@@ -74,13 +70,13 @@ class _Columns(Support):
 
     tokens: Tensor  # (U,)
 
-    def propose(self, scene: Scene) -> tuple[Tensor, Tensor]:
+    def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
         live = self.live(scene.input_ids, scene.attended)
         whole = len(self.tokens) == len(scene.decoder)
         table = scene.decoder if whole else scene.decoder.index_select(0, self.tokens)
         floor = scene.floor if whole else scene.floor.index_select(0, self.tokens)
-        position, column = scan_columns(scene.hidden, live, table, floor)
-        return position, self.tokens[column]
+        position, column, score = scan_columns(scene.hidden, live, table, floor)
+        return position, self.tokens[column], score
 
     def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
         columns = torch.zeros_like(self.excluded).index_fill_(0, self.tokens, True)
@@ -115,112 +111,96 @@ class DictionarySupport(_Columns):
 class NeighbourhoodSupport(Support):
     """A word and its k nearest whole words in the frozen input embeddings; nothing else can fire there.
 
-    A word the tokenizer splits never surfaces as fragments: all its pieces propose the same k whole words. For words of
-    the training texts these are what the frozen backbone reads in the word standing alone (`learn_split_words`:
-    *snooze* → nap, sleepy); for others, the words nearest to the mean of the pieces' embeddings, which is a guess.
+    A word the tokenizer splits never surfaces as fragments: all its pieces propose the same k whole words, those that
+    the untrained backbone reads in the word standing alone (*snooze* → nap, sleepy). A frozen copy of the backbone, the
+    `reader`, stays with the model for this, since about half of all sentences hold a split word that training never
+    met, and the mean of its pieces' embeddings says little about it.
     """
 
     neighbours: Tensor
-    embeddings: Tensor
-    split_pieces: Tensor
-    split_neighbours: Tensor
+    reader_weight: Tensor
+    reader_bias: Tensor
 
     def __init__(
         self,
         vocabulary: Vocabulary,
         exclude_stop_words: bool,
         *,
-        embeddings: Tensor | None = None,
+        backbone: Backbone,
         neighbours: int = 16,
-        embedding_size: int = 0,
+        blank: bool = False,
         **_: object,
     ):
         super().__init__(vocabulary, exclude_stop_words)
-        size = len(vocabulary.pieces)
+        # Half precision is enough to rank neighbours and is what is saved; rounding now keeps training and use alike.
+        self.reader = copy.deepcopy(backbone).half().float().requires_grad_(False).eval()
         clean = vocabulary.whole_word & ~self.excluded
-        self.register_buffer("words", clean.nonzero(as_tuple=True)[0], persistent=False)  # (W,)
-        if embeddings is None:  # filled by the state dict of a saved model
-            embeddings, table = torch.empty(size, embedding_size), torch.empty(size, neighbours, dtype=torch.long)
-        else:
-            embeddings = F.normalize(embeddings.float(), dim=1)
-            table = torch.cat(
-                [self._nearest(embeddings[i : i + 2048], embeddings, neighbours) for i in range(0, size, 2048)]
-            )
-            own = torch.arange(size)
-            lacks_own = clean & ~(table == own[:, None]).any(1)
-            table[:, -1] = torch.where(lacks_own, own, table[:, -1])
-        self.register_buffer("embeddings", embeddings.half())  # (V, d): half is enough to rank neighbours
-        self.register_buffer("neighbours", table.int())  # (V, k): the table for words of one piece
-        self.register_buffer(
-            "split_pieces", torch.empty(0, 0, dtype=torch.int32)
-        )  # (S, most pieces), −1 after the last
-        self.register_buffer("split_neighbours", torch.empty(0, neighbours, dtype=torch.int32))  # (S, k)
-        self._split_words: dict[tuple[int, ...], Tensor] = {}  # the same, and guesses made so far
+        words = clean.nonzero(as_tuple=True)[0]
+        self.register_buffer("words", words, persistent=False)  # (W,)
+        weight, bias = backbone.decoder()
+        self.register_buffer("reader_weight", weight[words].half())  # (W, d): the untrained decoder of whole words
+        self.register_buffer("reader_bias", bias[words].half())  # (W,)
+        size = len(vocabulary.pieces)
+        table = torch.empty(size, neighbours, dtype=torch.long) if blank else self._table(clean, neighbours)
+        self.register_buffer("neighbours", table.int())  # (V, k): the words of one piece
+        self._split_words: dict[tuple[int, ...], Tensor] = {}  # the words of several pieces met so far
 
-    @torch.no_grad()
-    def learn_split_words(self, backbone: Backbone, decoder: Tensor, bias: Tensor, texts: Iterable[Tensor]) -> int:
-        """Fill the table of split words with those of `texts` (padded ids), read by the untrained backbone.
-
-        A word stands alone between the tokenizer's special tokens; its score for a whole word v is h̄·E[v] + b[v] with
-        h̄ the mean of its pieces' hidden states. Returns the number of words.
-        """
-        words: dict[tuple[int, ...], None] = {}
-        for input_ids in texts:
-            words.update(dict.fromkeys(self._split_words_of(input_ids)[0].values()))
-        ordered = sorted(words, key=lambda word: (len(word), word))
-        whole, found = self.get_buffer("words"), []
-        decoder, bias = decoder[whole], bias[whole]  # (W, d), (W,)
-        tokenizer = self.vocabulary.tokenizer
-        for start in range(0, len(ordered), WORDS_AT_A_TIME):
-            chunk = [list(word) for word in ordered[start : start + WORDS_AT_A_TIME]]
-            batch = tokenizer.pad({"input_ids": [_between_specials(tokenizer, w) for w in chunk]}, return_tensors="pt")
-            ids, mask = batch["input_ids"].to(whole.device), batch["attention_mask"].to(whole.device)
-            first = 0 if tokenizer.cls_token_id is None else 1  # special tokens before the word
-            inside = torch.zeros_like(mask, dtype=torch.float32)
-            for row, word in enumerate(chunk):
-                inside[row, first : first + len(word)] = 1 / len(word)
-            mean = (backbone(ids, mask).float() * inside[..., None]).sum(1)  # (n, d)
-            found.append(whole[(mean @ decoder.T + bias).topk(self.k, dim=1).indices])  # (n, k)
-        if ordered:
-            width = max(map(len, ordered))
-            rows = [[*word, *[-1] * (width - len(word))] for word in ordered]
-            self.split_pieces = torch.tensor(rows, dtype=torch.int32, device=whole.device)
-            self.split_neighbours = torch.cat(found).int()
-        self._read_split_table()
-        return len(ordered)
-
-    def _read_split_table(self) -> None:
-        pieces = (tuple(p for p in row if p >= 0) for row in self.split_pieces.tolist())
-        self._split_words = dict(zip(pieces, self.split_neighbours.long(), strict=True))
-
-    def _load_from_state_dict(self, state_dict, prefix, *args) -> None:  # type: ignore[no-untyped-def]
-        for name in ("split_pieces", "split_neighbours"):  # as long as the saved model's training texts made them
-            setattr(self, name, torch.empty_like(state_dict[prefix + name]))
-        super()._load_from_state_dict(state_dict, prefix, *args)
-        self._read_split_table()
-
-    def _apply(self, fn, recurse: bool = True):  # type: ignore[no-untyped-def]
-        out = super()._apply(fn, recurse)
-        self._read_split_table()  # on the new device
-        return out
-
-    def _nearest(self, queries: Tensor, embeddings: Tensor, k: int) -> Tensor:
-        """(n, d) -> (n, k) the nearest whole words by cosine."""
+    def _table(self, clean: Tensor, k: int) -> Tensor:
+        """(V, k) the whole words nearest to each token by cosine of input embeddings; a whole word is its own first."""
+        embeddings = F.normalize(self.reader.frozen_embeddings(), dim=1)  # (V, d)
         words = self.get_buffer("words")
-        similarity = F.normalize(queries.float(), dim=1) @ embeddings[words].float().T  # (n, W)
-        return words[similarity.topk(k, dim=1).indices]
+        near = [
+            words[(embeddings[i : i + 2048] @ embeddings[words].T).topk(k, dim=1).indices]
+            for i in range(0, len(embeddings), 2048)
+        ]
+        table, own = torch.cat(near), torch.arange(len(embeddings))
+        lacks_own = clean & ~(table == own[:, None]).any(1)
+        table[:, -1] = torch.where(lacks_own, own, table[:, -1])
+        return table
 
-    def _of_split_words(self, words: list[tuple[int, ...]]) -> Tensor:
-        """(n, k) neighbours of words of several pieces, remembered between calls."""
-        unknown = sorted({word for word in words if word not in self._split_words})
-        if unknown:
-            means = torch.stack([self.embeddings[list(word)].float().mean(0) for word in unknown])  # (n, d)
-            self._split_words.update(zip(unknown, self._nearest(means, self.embeddings, self.k), strict=True))
-        return torch.stack([self._split_words[word] for word in words])
+    def train(self, mode: bool = True) -> NeighbourhoodSupport:
+        super().train(mode)
+        self.reader.eval()  # it never trains: its reading of a word must not change
+        return self
 
     @property
     def k(self) -> int:
         return self.neighbours.shape[1]
+
+    @torch.no_grad()
+    def read_words(self, words: list[tuple[int, ...]]) -> Tensor:
+        """(n, k) neighbours of words of several pieces, remembered between calls.
+
+        A word stands alone between the special tokens; its score for a whole word v is h̄·E[v] + b[v], with h̄ the mean
+        of its pieces' hidden states and E, b the untrained decoder.
+        """
+        unknown = sorted({word for word in words if word not in self._split_words}, key=lambda w: (len(w), w))
+        if unknown:
+            whole = self.get_buffer("words")
+            weight, bias = self.reader_weight.float(), self.reader_bias.float()  # (W, d), (W,)
+            for start in range(0, len(unknown), WORDS_AT_A_TIME):
+                chunk = unknown[start : start + WORDS_AT_A_TIME]
+                near = whole[(self._mean_hidden(chunk) @ weight.T + bias).topk(self.k, dim=1).indices]  # (n, k)
+                self._split_words.update(zip(chunk, near, strict=True))
+        device = self.neighbours.device
+        return torch.stack([self._split_words[word].to(device) for word in words])
+
+    def _mean_hidden(self, words: list[tuple[int, ...]]) -> Tensor:
+        """(n, d) mean hidden state of each word's pieces."""
+        tokenizer, device = self.vocabulary.tokenizer, self.neighbours.device
+        before = [] if tokenizer.cls_token_id is None else [tokenizer.cls_token_id]
+        after = [] if tokenizer.sep_token_id is None else [tokenizer.sep_token_id]
+        room = self.reader.max_length - len(before) - len(after)
+        words = [word[:room] for word in words]
+        length = len(before) + max(map(len, words)) + len(after)
+        ids = torch.full((len(words), length), tokenizer.pad_token_id or 0)
+        mask, inside = torch.zeros_like(ids), torch.zeros(len(words), length)
+        for row, word in enumerate(words):
+            whole = torch.tensor([*before, *word, *after])
+            ids[row, : len(whole)], mask[row, : len(whole)] = whole, 1
+            inside[row, len(before) : len(before) + len(word)] = 1 / len(word)
+        hidden = self.reader(ids.to(device), mask.to(device)).float()  # (n, L, d)
+        return (hidden * inside.to(device)[..., None]).sum(1)
 
     def _split_words_of(
         self, input_ids: Tensor, attended: Tensor | None = None
@@ -248,28 +228,22 @@ class NeighbourhoodSupport(Support):
             row_of = torch.full((len(ids),), -1, dtype=torch.long)
             row_of[list(split)] = torch.arange(len(split))
             row = torch.where(word >= 0, row_of.to(ids.device)[word], -1)  # (B·L,): which split word, or −1
-            found = self._of_split_words(list(split.values()))  # (S, k)
+            found = self.read_words(list(split.values()))  # (S, k)
             tokens = torch.where((row >= 0)[:, None], found[row], tokens)
             live |= row >= 0
         position = live.nonzero(as_tuple=True)[0]
         return position, tokens[position]
 
-    def propose(self, scene: Scene) -> tuple[Tensor, Tensor]:
+    def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
         position, tokens = self.candidates(scene.input_ids, scene.attended)  # (P,), (P, k)
         vectors = scene.hidden.reshape(-1, scene.hidden.shape[-1])[position]  # (P, d)
         near = scene.decoder.index_select(0, tokens.flatten()).view(*tokens.shape, vectors.shape[1])  # (P, k, d)
         score = torch.bmm(near, vectors[..., None]).squeeze(-1)  # (P, k)
         place, slot = (score > scene.floor[tokens]).nonzero(as_tuple=True)
-        return position[place], tokens[place, slot]
+        return position[place], tokens[place, slot], score[place, slot]
 
     def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
         allowed = torch.zeros(input_ids.numel(), len(self.excluded), dtype=torch.bool, device=input_ids.device)
         position, tokens = self.candidates(input_ids, attended)
         allowed[position[:, None], tokens] = True
         return allowed.view(*input_ids.shape, -1)
-
-
-def _between_specials(tokenizer, pieces: list[int]) -> list[int]:  # type: ignore[no-untyped-def]
-    """The ids of a text made of these pieces, special tokens included."""
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    return [*([] if first is None else [first]), *pieces, *([] if last is None else [last])]

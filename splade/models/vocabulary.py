@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Literal
 
 import torch
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from splade.errors import BackboneError
+from splade.models.stop_words import NEGATIONS, STOP_WORDS
 
 Marker = Literal["##", "Ġ", "▁"]
 
@@ -25,27 +25,6 @@ Marker = Literal["##", "Ġ", "▁"]
 def _words(line: str) -> frozenset[str]:
     return frozenset(line.split())
 
-
-# Stop-word lists treat these as empty, yet they turn a sentence's meaning round: "not good" without "not" is "good".
-# The last two lines are what tokenizers make of "don't" and its kin (don ' t, or don 't).
-NEGATIONS = _words(
-    "no not never nor cannot without hardly barely scarcely nothing none neither nobody noone nowhere "
-    "cant couldnt hasnt t 't n't ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn "
-    "shan shouldn wasn weren won wouldn"
-)
-
-# scikit-learn's list was made for document retrieval and holds nouns, verbs and adjectives that a sentiment or topic
-# model lives on: "serious" and "empty" judge a film, "fire", "bill" and "system" name what a news item is about.
-CONTENT_EXCEPTIONS = _words(
-    "amount bill bottom call cry describe detail due empty enough except few fill find fire first found front full "
-    "hundred interest keep last least less mill mine move name part please serious show sincere system thick thin "
-    "together too top well whole"
-)
-
-# The list has "do" and "have" but not these forms of them, nor the endings that tokenizers cut from "we'll", "I've".
-FORGOTTEN_STOP_WORDS = _words("did does doing having ll ve")
-
-STOP_WORDS = (ENGLISH_STOP_WORDS | FORGOTTEN_STOP_WORDS) - NEGATIONS - CONTENT_EXCEPTIONS
 
 # Two letters are mostly abbreviations and debris ("th", "ng"); these few are words people know.
 SHORT_WORDS = _words("ai dr eu go mr ms no ok pc tv uk")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -30,7 +32,7 @@ def test_words_keep_inner_hyphens_and_apostrophes_and_marks_stand_alone() -> Non
 def test_words_cover_all_but_white_space_once_and_in_order(text: str) -> None:
     spans = word_spans(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
-    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert "".join(words(text)) == "".join(text.split())
 
 
@@ -105,9 +107,7 @@ class TestAggregation:
 
     def test_refusals_say_what_was_expected(self) -> None:
         tokenizer = TOKENIZERS["wordpiece"]
-        with pytest.raises(
-            ModelError, match=r"Unknown method 'som'; the choices are: sum, max_abs\. Did you mean 'sum'"
-        ):
+        with pytest.raises(ModelError, match=r"Unknown method 'som'; .* Did you mean 'sum'"):
             aggregate_subword_attributions([1], torch.zeros(1), tokenizer, "", "som")  # type: ignore[arg-type]
         with pytest.raises(ModelError, match="not those of the text"):
             aggregate_subword_attributions(self.ids(), torch.zeros(8), tokenizer, "another text")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splade.circuits.core import circuit_mask, circuit_size
@@ -15,6 +15,7 @@ from tests.builders import sparse_rows
 SHARES = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), SHARES)
 def test_size_is_the_share_rounded_up(active: int, share: float) -> None:
     expected = math.ceil(round(active * share, 9))
@@ -22,6 +23,7 @@ def test_size_is_the_share_rounded_up(active: int, share: float) -> None:
     assert (expected >= 1) == (active >= 1)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.integers(0, 99), st.tuples(st.floats(-4, 4, width=16), st.booleans()), max_size=40),

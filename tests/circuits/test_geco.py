@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splade.circuits.geco import LARGEST_LOG_LAMBDA, RECENT, SMOOTHING, GECOController
@@ -19,6 +19,7 @@ def started(tau: float = 0.5, steps_per_epoch: int = 9) -> GECOController:
     return geco
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.01, 5), min_size=2, max_size=3 * RECENT))
 def test_tau_is_the_lower_quartile_of_the_recent_warmup(values: list[float]) -> None:
     geco = GECOController(steps_per_epoch=10)
@@ -84,6 +85,7 @@ def test_lambda_is_clamped(ce: float, sign: int) -> None:
     assert geco.log_lambda == sign * LARGEST_LOG_LAMBDA
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0.01, 3), min_size=2, max_size=8), st.lists(st.floats(0.01, 3), max_size=8), st.floats(0.01, 3)
 )

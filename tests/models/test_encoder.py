@@ -16,7 +16,7 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import SURROGATE_WINDOW, JumpReLUGate
 from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
-from tests.builders import NEGATIVE, POSITIVE, build_tokenizer
+from tests.builders import NEGATIVE, POSITIVE, TableReader, build_tokenizer
 
 TOKENIZER = build_tokenizer()
 VOCABULARY = Vocabulary.from_tokenizer(TOKENIZER, len(TOKENIZER))
@@ -37,7 +37,7 @@ def build_encoder(support: str, *, exclude_stop_words: bool = True, seed: int = 
             VOCABULARY,
             exclude_stop_words,
             dictionary=DICTIONARY,
-            embeddings=torch.randn(VOCAB, 6, generator=generator),
+            backbone=TableReader(torch.randn(VOCAB, 6, generator=generator)),
             neighbours=5,
         )
         for name in support.split("+")

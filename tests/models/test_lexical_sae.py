@@ -52,6 +52,44 @@ def test_the_gate_is_as_hard_in_training_as_in_evaluation(model: LexicalSAE) -> 
     assert len(in_training.rows) > len(evaluated.rows)
 
 
+def test_token_dropout_leaves_out_active_tokens_in_training_only(folder: Path) -> None:
+    model = build_model(folder, "full", token_dropout=0.5)
+    batch = encode(model, TEXTS)
+    evaluated = model.classify(model(*batch))
+    torch.testing.assert_close(evaluated.sparse_vector, model(*batch).to_dense().amax(1))
+    torch.manual_seed(0)
+    model.train()
+    in_training = model.classify(model(*batch))
+    active = model.encoder.gate.opens(in_training.scores, in_training.rows.token)
+    kept = in_training.rows.value[active] > 0
+    assert 0.3 < kept.float().mean() < 0.7
+    torch.testing.assert_close(in_training.rows.value[active][kept], 2 * in_training.scores[active][kept])
+
+
+def test_split_words_are_read_by_the_untrained_backbone(folder: Path) -> None:
+    model = build_model(folder, neighbours=5)
+    input_ids, mask = encode(model, ["an unwatchable film", "good", "the unwatchable goodly movie"])
+    support = model.encoder.supports[0]
+    allowed = support.allows(input_ids, mask.bool())  # (B, L, V)
+    pieces = model.vocabulary.word_groups(input_ids, mask) == 1  # the second word of each text
+
+    alone, alone_mask = encode(model, ["unwatchable"])
+    hidden = model.backbone(alone, alone_mask)[0, 1:-1].mean(0)  # between [CLS] and [SEP]
+    words = (model.vocabulary.whole_word & ~model.vocabulary.stop).nonzero().flatten()
+    scores = (hidden @ model.encoder.weight.T + model.encoder.bias)[words]
+    expected = set(words[scores.topk(5).indices].tolist())
+    for text in (0, 2):
+        for row in allowed[text][pieces[text]]:
+            assert set(row.nonzero().flatten().tolist()) == expected
+
+    with torch.no_grad():  # training moves the backbone, never the reading
+        for parameter in model.backbone.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    support._split_words.clear()
+    model.train()
+    assert torch.equal(support.allows(input_ids, mask.bool()), allowed)
+
+
 def test_padding_changes_nothing(model: LexicalSAE) -> None:
     together = model.classify(model(*encode(model, TEXTS)))
     for number, text in enumerate(TEXTS):

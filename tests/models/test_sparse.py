@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import sparse_rows
@@ -12,6 +12,7 @@ VALUES = st.floats(-4, 4, width=16)
 ROWS = st.lists(st.dictionaries(st.integers(0, 9), VALUES, max_size=6), min_size=1, max_size=5)
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_to_dense_puts_every_value_in_its_place(rows: list[dict[int, float]]) -> None:
     dense = sparse_rows(*rows).to_dense()
@@ -19,6 +20,7 @@ def test_to_dense_puts_every_value_in_its_place(rows: list[dict[int, float]]) ->
     assert dense.tolist() == [[row.get(token, 0.0) for token in range(10)] for row in rows]
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_counts_offsets_and_sums(rows: list[dict[int, float]]) -> None:
     sparse = sparse_rows(*rows)
@@ -28,6 +30,7 @@ def test_counts_offsets_and_sums(rows: list[dict[int, float]]) -> None:
     torch.testing.assert_close(sparse.sum_rows(sparse.value**2), (sparse.to_dense() ** 2).sum(1))
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_rank_in_row_follows_the_score_and_then_the_vocabulary(rows: list[dict[int, float]]) -> None:
     sparse = sparse_rows(*rows)
@@ -38,6 +41,7 @@ def test_rank_in_row_follows_the_score_and_then_the_vocabulary(rows: list[dict[i
     assert sparse.rank_in_row(sparse.value).tolist() == expected
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_select_keeps_rows_that_lose_all_entries(rows: list[dict[int, float]]) -> None:
     sparse = sparse_rows(*rows)

@@ -12,7 +12,7 @@ from torch import Tensor
 from splade.errors import ConfigError
 from splade.models.support import SUPPORTS, NeighbourhoodSupport, Scene, Support
 from splade.models.vocabulary import Vocabulary
-from tests.builders import NEGATIVE, POSITIVE, WORDS, TokenizerKind, build_tokenizer
+from tests.builders import NEGATIVE, POSITIVE, WORDS, TableReader, TokenizerKind, build_tokenizer
 
 KINDS: list[TokenizerKind] = ["wordpiece", "bpe", "unigram"]
 NEIGHBOURS = 5
@@ -34,7 +34,7 @@ class Bench:
         return SUPPORTS.get(name)(
             self.vocabulary,
             exclude_stop_words,
-            embeddings=self.embeddings,
+            backbone=TableReader(self.embeddings),
             neighbours=NEIGHBOURS,
             dictionary=self.dictionary,
         )
@@ -108,7 +108,7 @@ class TestNeighbourhood:
         bench = BENCHES[kind]
         vocabulary, support = bench.vocabulary, bench.support("neighbourhood")
         clean = (vocabulary.whole_word & ~vocabulary.stop).nonzero().flatten()
-        unit = F.normalize(bench.embeddings, dim=1)
+        unit = F.normalize(bench.embeddings.half().float(), dim=1)
         for word in ("charming", "film", "not"):
             own = bench.id(word)
             nearest = clean[(unit[clean] @ unit[own]).topk(NEIGHBOURS).indices].tolist()
@@ -120,16 +120,18 @@ class TestNeighbourhood:
     def test_the_pieces_of_a_split_word_share_the_neighbours_of_their_mean(self, kind: TokenizerKind) -> None:
         bench = BENCHES[kind]
         vocabulary, support = bench.vocabulary, bench.support("neighbourhood")
-        input_ids, attended = bench.encode("a good unwatchable film")
-        groups = vocabulary.word_groups(input_ids, attended)[0]
-        pieces = (groups == 2).nonzero().flatten()
-        assert len(pieces) > 1
-        mean = F.normalize(bench.embeddings, dim=1)[input_ids[0, pieces]].mean(0)
         clean = (vocabulary.whole_word & ~vocabulary.stop).nonzero().flatten()
-        unit = F.normalize(bench.embeddings[clean], dim=1)
-        expected = set(clean[(unit @ mean).topk(NEIGHBOURS).indices].tolist())
-        for position in pieces.tolist():
-            assert allowed_at(bench, support, "a good unwatchable film", position) == expected
+        unit = F.normalize(bench.embeddings.half().float(), dim=1)
+        text = "a good unwatchable film goodzing"
+        input_ids, attended = bench.encode(text)
+        groups = vocabulary.word_groups(input_ids, attended)[0]
+        for word in (2, 4):
+            pieces = (groups == word).nonzero().flatten()
+            assert len(pieces) > 1
+            mean = unit[input_ids[0, pieces]].mean(0)
+            expected = set(clean[(unit[clean] @ mean).topk(NEIGHBOURS).indices].tolist())
+            for position in pieces.tolist():
+                assert allowed_at(bench, support, text, position) == expected
 
     def test_only_whole_words_ever_fire(self, kind: TokenizerKind) -> None:
         bench = BENCHES[kind]
@@ -163,7 +165,8 @@ def test_an_own_token_crowded_out_by_twins_is_put_back() -> None:
 
 def test_a_blank_support_takes_its_tables_from_a_state_dict() -> None:
     whole = WORDPIECE.support("neighbourhood")
-    blank = NeighbourhoodSupport(WORDPIECE.vocabulary, True, neighbours=NEIGHBOURS, embedding_size=8)
+    reader = TableReader(torch.zeros_like(WORDPIECE.embeddings))
+    blank = NeighbourhoodSupport(WORDPIECE.vocabulary, True, neighbours=NEIGHBOURS, backbone=reader, blank=True)
     blank.load_state_dict(whole.state_dict())
     batch = WORDPIECE.encode("a good unwatchable film")
     assert torch.equal(blank.allows(*batch), whole.allows(*batch))
@@ -190,7 +193,7 @@ def test_proposals_are_the_allowed_pairs_above_the_floor(
         torch.randn(size, 4, generator=generator),
         torch.randn(size, generator=generator) + 1,
     )
-    position, token = support.propose(scene)
+    position, token, _ = support.propose(scene)
     score = scene.hidden @ scene.decoder.T  # (B, L, V)
     passing = support.allows(input_ids, attended) & (score > scene.floor)
     flat = passing.view(-1, size)

@@ -42,16 +42,16 @@ def kill_in_step(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(Trainer, "_optimise", dying)
 
 
-def train_until_killed(run: ToyRun, output: Path, step: int) -> None:
+def train_until_killed(run: ToyRun, output: Path, step: int, **changes: object) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
         kill_in_step(patch, step)
-        setup_and_train(run.config(output))
+        setup_and_train(run.config(output, **changes))
 
 
-def resume(run: ToyRun, output: Path) -> str:
+def resume(run: ToyRun, output: Path, **changes: object) -> str:
     """Go on; what was said."""
     said = io.StringIO()
-    setup_and_train(run.config(output), resume=True, console=Console(file=said, width=200))
+    setup_and_train(run.config(output, **changes), resume=True, console=Console(file=said, width=200))
     return said.getvalue()
 
 
@@ -64,18 +64,18 @@ def history(folder: Path) -> list[dict[str, object]]:
 def test_a_real_kill_at_a_random_moment(toy_run: ToyRun, tmp_path: Path) -> None:
     output = tmp_path / "out"
     command = [sys.executable, "-m", "splade.cli", "train", *toy_run.sets(output)]
-    process = subprocess.Popen(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    said = (tmp_path / "said").open("wb")
+    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=said, stderr=said)
     try:
         deadline = time.monotonic() + PATIENCE
         while not list_checkpoints(output / "checkpoints"):
-            assert process.poll() is None and time.monotonic() < deadline
+            assert process.poll() is None and time.monotonic() < deadline, (tmp_path / "said").read_text()
             time.sleep(0.01)
         time.sleep(random.Random(11).uniform(0, 0.4))
     finally:
         process.kill()
         process.wait()
+        said.close()
     assert process.returncode == -signal.SIGKILL and not (output / "results.json").exists()
     assert "Resuming after step" in resume(toy_run, output)
     assert weights(output) == weights(toy_run.folder)
@@ -89,6 +89,14 @@ def test_a_kill_in_any_phase(toy_run: ToyRun, tmp_path: Path, step: int) -> None
     assert weights(tmp_path) == weights(toy_run.folder)
     steps = [(line["step"], "validation" in line) for line in history(tmp_path)]
     assert steps == [(line["step"], "validation" in line) for line in history(toy_run.folder)]
+
+
+def test_a_kill_with_the_other_optimiser_and_accumulation(toy_run: ToyRun, tmp_path: Path) -> None:
+    changes = {"training__optimizer": "adamw", "training__gradient_accumulation_steps": 2, "training__epochs": 3}
+    setup_and_train(toy_run.config(tmp_path / "whole", **changes))  # 12 steps
+    train_until_killed(toy_run, tmp_path / "killed", 8, **changes)
+    assert "Resuming after step 6 of 12." in resume(toy_run, tmp_path / "killed", **changes)
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "bit-flipped"])

@@ -1,0 +1,142 @@
+"""The figures of an evaluation, against what they are defined to be."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from splade.circuits.core import CircuitState
+from splade.config.schema import EvaluationConfig
+from splade.data.types import TextSplit
+from splade.errors import ConfigError
+from splade.evaluation.mechanistic import dla_errors, evaluate, predictions
+from splade.models.backbone import Backbone
+from splade.models.heads import LinearRegion
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.task import ClassificationTask
+from tests.builders import build_model, encode, sparse_rows, toy_reviews
+
+CONFIG = EvaluationConfig(batch_size=8, completeness_shares=[0.1, 1.0])
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> LexicalSAE:
+    return build_model(tmp_path)
+
+
+def task(model: LexicalSAE, texts: list[str], labels: list[int]) -> ClassificationTask:
+    return ClassificationTask(TextSplit(texts, labels), model.tokenizer, model.max_length)
+
+
+class TestIdentity:
+    def test_the_error_of_a_state_made_by_hand(self) -> None:
+        """W_eff = upstream · wordsᵀ: token 0 adds 2·3 to class 0 and 2·1 to class 1; one logit is off by 0.5."""
+        rows = sparse_rows({0: 2.0}, {1: 1.0}, vocab_size=2)
+        upstream = torch.tensor([[[3.0], [1.0]], [[1.0], [0.0]]])  # (R, C, H)
+        region = LinearRegion(upstream, torch.tensor([[1.0], [4.0]]), torch.tensor([[0.25, 0.0], [0.0, 1.0]]))
+        logits = torch.tensor([[6.25, 2.0], [4.5, 1.0]])
+        errors = dla_errors(CircuitState(logits, rows, rows.value, region))
+        assert torch.allclose(errors, torch.tensor([[0.0, 0.0], [0.5, 0.0]]))
+
+    def test_holds_for_every_input_and_class(self, model: LexicalSAE) -> None:
+        with torch.no_grad():
+            state = model.classify(model(*encode(model, [*toy_reviews(16)[0], ""])))
+        errors = dla_errors(state)
+        assert errors.shape == (17, 2) and float(errors.max()) <= 1e-5
+
+    def test_and_with_a_bfloat16_backbone(self, tmp_path: Path) -> None:
+        model = build_model(tmp_path, "full", dtype="bfloat16")
+        with torch.no_grad():
+            state = model.classify(model(*encode(model, toy_reviews(16)[0])))
+        assert len(state.rows) > 0 and float(dla_errors(state).max()) <= 1e-4
+
+    def test_an_evaluation_would_show_a_broken_one(self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+        decide = model.decide
+
+        def wrong(*arguments: object) -> CircuitState:
+            state = decide(*arguments)  # type: ignore[arg-type]
+            return dataclasses.replace(state, logits=state.logits + torch.tensor([0.25, 0.0]))
+
+        monkeypatch.setattr(model, "decide", wrong)
+        found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1, frozen=None)
+        assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
+        assert found.dla.mean_error == pytest.approx(0.125, abs=1e-4)
+
+
+class TestEvaluate:
+    def test_against_the_definitions(self, model: LexicalSAE) -> None:
+        texts, labels = toy_reviews(30)
+        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1, frozen=None)
+        with torch.no_grad():
+            state = model.classify(model(*encode(model, texts)))
+        right = state.logits.argmax(-1) == torch.tensor(labels)
+        active = (state.sparse_vector > 0).sum(1).double()
+        assert found.accuracy == pytest.approx(float(right.double().mean()))
+        assert found.evaluated == 30
+        assert found.dla.max_error <= 1e-5
+        assert found.active_tokens.mean == pytest.approx(float(active.mean()))
+        assert (found.active_tokens.p50, found.active_tokens.max) == (float(active.quantile(0.5)), int(active.max()))
+        assert sum(found.active_tokens.histogram["counts"]) == 30
+        assert found.sparsity == pytest.approx(1 - float(active.mean()) / model.vocab_size)
+        assert found.completeness[1.0].accuracy == pytest.approx(found.accuracy)
+        assert found.completeness[1.0].kl == pytest.approx(0.0, abs=1e-6)
+        assert found.completeness[0.1].kl > 0
+        assert 0 < found.grounding.input_share < 1
+        assert found.grounding.frozen_share is None and found.grounding.lexicon is None
+
+    def test_does_not_depend_on_the_batches(self, model: LexicalSAE) -> None:
+        texts = task(model, *toy_reviews(20))
+        one, many = (
+            evaluate(model, texts, dataclasses.replace(CONFIG, batch_size=size), share=0.1, frozen=None)
+            for size in (20, 3)
+        )
+        assert one.separation.cosine == pytest.approx(many.separation.cosine, abs=1e-5)
+        assert one.separation.within_cosine == pytest.approx(many.separation.within_cosine, abs=1e-5)
+        assert one.grounding.input_share == pytest.approx(many.grounding.input_share, abs=1e-5)
+        assert one.completeness[0.1].kl == pytest.approx(many.completeness[0.1].kl, abs=1e-5)
+        assert one.active_tokens == many.active_tokens
+
+    def test_with_everything(self, model: LexicalSAE, tmp_path: Path) -> None:
+        (tmp_path / "ratings").write_text("good\t2\ncharming\t3\nawful\t-3\ndull\t-2\n")
+        model.labels = ["negative", "positive"]
+        frozen, _ = Backbone.from_name(str(tmp_path / "bert"))
+        told: list[int] = []
+        found = evaluate(
+            model,
+            task(model, *toy_reviews(20)),
+            dataclasses.replace(CONFIG, lexicon=str(tmp_path / "ratings"), max_samples=12),
+            share=0.1,
+            frozen=frozen,
+            advance=told.append,
+        )
+        assert (found.evaluated, found.grounding.texts, sum(told)) == (12, 12, 12)
+        assert found.grounding.lexicon is not None and 0 < found.grounding.lexicon.coverage < 1
+        assert found.grounding.frozen_share is not None and 0 < found.grounding.frozen_share <= 1
+
+    def test_of_texts_with_nothing_to_say(self, model: LexicalSAE) -> None:
+        found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1, frozen=None)
+        assert found.active_tokens.mean == 0.0 and found.accuracy == 0.5 and found.sparsity == 1.0
+        assert found.grounding.input_share == found.grounding.self_activation == 0.0
+
+    def test_a_lexicon_needs_a_positive_class(self, model: LexicalSAE) -> None:
+        with pytest.raises(ConfigError, match="none of the labels class 0, class 1 is called positive"):
+            evaluate(
+                model,
+                task(model, *toy_reviews(4)),
+                dataclasses.replace(CONFIG, lexicon="vader"),
+                share=0.1,
+                frozen=None,
+            )
+
+
+def test_predictions_come_in_the_order_of_the_rows(model: LexicalSAE) -> None:
+    texts, labels = toy_reviews(20)
+    texts[3] = "good " * 30  # batches go by length, the longest first
+    found, gold = predictions(model, task(model, texts, labels), 4)
+    with torch.no_grad():
+        expected = [int(model.classify(model(*encode(model, [text]))).logits.argmax()) for text in texts]
+    assert found.tolist() == expected and np.array_equal(gold, labels)

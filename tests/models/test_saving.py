@@ -1,0 +1,155 @@
+"""A saved model is the same model, and a folder that is none, or damaged, says so in one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from splade.errors import LexicalSAEError, ModelError
+from splade.models import saving
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.saving import SETTINGS, WEIGHTS, library_versions
+from tests.builders import build_model, encode, toy_reviews
+
+TEXTS = [*toy_reviews(12)[0], "unwatchable unlovely", "", "ü 👍"]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> tuple[LexicalSAE, Path]:
+    model = build_model(tmp_path, "neighbourhood+dictionary")
+    model.save_pretrained(tmp_path / "model", dataset="toys", seed=5)
+    return model, tmp_path / "model"
+
+
+@torch.no_grad()
+def logits(model: LexicalSAE) -> torch.Tensor:
+    return model.classify(model(*encode(model, TEXTS))).logits
+
+
+def expect(folder: Path, *parts: str) -> None:
+    with pytest.raises(ModelError) as error:
+        LexicalSAE.from_pretrained(folder)
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert part in str(error.value)
+
+
+@pytest.mark.parametrize("support", ["full", "neighbourhood", "dictionary", "neighbourhood+dictionary"])
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_what_is_loaded_is_what_was_saved(tmp_path: Path, support: str, family: str) -> None:
+    model = build_model(tmp_path, support, family, classes=3)
+    content_hash = model.save_pretrained(tmp_path / "model")
+    loaded = LexicalSAE.from_pretrained(tmp_path / "model", "cpu")
+    assert torch.equal(logits(loaded), logits(model))
+    assert (loaded.labels, loaded.max_length, loaded.config) == (model.labels, model.max_length, model.config)
+    assert not loaded.training
+    assert content_hash == hashlib.sha256((tmp_path / "model" / WEIGHTS).read_bytes()).hexdigest()
+
+
+def test_the_folder_needs_nothing_else(saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
+    """It may be moved, and the backbone's folder may be gone."""
+    model, folder = saved
+    folder.rename(tmp_path / "elsewhere")
+    (tmp_path / "bert").rename(tmp_path / "gone")
+    assert torch.equal(logits(LexicalSAE.from_pretrained(tmp_path / "elsewhere")), logits(model))
+
+
+def test_thresholds_are_float32_and_tables_are_there(saved: tuple[LexicalSAE, Path]) -> None:
+    tensors = load_file(saved[1] / WEIGHTS)
+    gate = [t.dtype for name, t in tensors.items() if ".gate." in name]
+    assert gate and set(gate) == {torch.float32}
+    assert tensors["encoder.supports.0.neighbours"].shape == (saved[0].vocab_size, 6)
+    assert len(tensors["encoder.supports.1.tokens"]) > 0
+
+
+def test_the_settings_say_what_the_model_is(saved: tuple[LexicalSAE, Path]) -> None:
+    settings = json.loads((saved[1] / SETTINGS).read_text())
+    assert settings["versions"] == library_versions() and "torch" in settings["versions"]
+    assert (settings["dataset"], settings["seed"], settings["labels"]) == ("toys", 5, ["class 0", "class 1"])
+    assert LexicalSAE.from_pretrained(saved[1]).record == settings
+
+
+def test_nothing_that_could_run_code_is_written(saved: tuple[LexicalSAE, Path]) -> None:
+    assert {path.suffix for path in saved[1].iterdir()} == {".json", ".safetensors"}
+
+
+def test_saving_again_replaces_the_folder_whole(saved: tuple[LexicalSAE, Path]) -> None:
+    model, folder = saved
+    (folder / "stray").write_text("x")
+    with torch.no_grad():
+        model.head.out.bias.add_(1.0)
+    model.save_pretrained(folder)
+    assert not (folder / "stray").exists()
+    assert torch.equal(logits(LexicalSAE.from_pretrained(folder)), logits(model))
+    assert [path.name for path in folder.parent.glob(".writing*")] == []
+
+
+class TestDamage:
+    def test_one_flipped_bit_of_the_weights(self, saved: tuple[LexicalSAE, Path]) -> None:
+        path = saved[1] / WEIGHTS
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        expect(saved[1], str(path), "damaged", "does not match its hash", "copy or train the model again")
+
+    @pytest.mark.parametrize("name", [WEIGHTS, SETTINGS, "config.json", "tokenizer.json"])
+    def test_a_file_cut_short(self, saved: tuple[LexicalSAE, Path], name: str) -> None:
+        path = saved[1] / name
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        expect(saved[1], str(saved[1]), "again")
+
+    @pytest.mark.parametrize("name", [WEIGHTS, "config.json"])
+    def test_a_file_missing(self, saved: tuple[LexicalSAE, Path], name: str) -> None:
+        (saved[1] / name).unlink()
+        expect(saved[1], str(saved[1]), "again")
+
+    @pytest.mark.parametrize(
+        ("change", "parts"),
+        [
+            ({"format": 99}, ("format 99", "this version reads format 1")),
+            ({"labels": ["only"]}, ("cannot be read",)),
+            ({"model": {"support": "everything"}}, ("support", "full")),
+        ],
+    )
+    def test_settings_that_do_not_fit(
+        self, saved: tuple[LexicalSAE, Path], change: dict[str, object], parts: tuple[str, ...]
+    ) -> None:
+        path = saved[1] / SETTINGS
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+        with pytest.raises(LexicalSAEError) as error:
+            LexicalSAE.from_pretrained(saved[1])
+        assert all(part in str(error.value) for part in parts) and "\n" not in str(error.value)
+
+    def test_a_folder_that_is_no_model(self, tmp_path: Path) -> None:
+        expect(tmp_path, "is not a saved Lexical-SAE model", f"has no {SETTINGS}", "output_dir")
+        expect(tmp_path / "nowhere", "is no folder")
+
+
+class TestFullDisk:
+    def test_leaves_the_earlier_model(
+        self, saved: tuple[LexicalSAE, Path], monkeypatch: pytest.MonkeyPatch, full_disk: Callable[..., None]
+    ) -> None:
+        model, folder = saved
+        before = (folder / WEIGHTS).read_bytes()
+        monkeypatch.setattr(saving, "save_file", full_disk)
+        with pytest.raises(ModelError, match=r"could not be written to .*No space left on device.*--resume"):
+            model.save_pretrained(folder)
+        assert (folder / WEIGHTS).read_bytes() == before
+        assert [path.name for path in folder.parent.glob(".writing*")] == []
+
+    def test_also_as_safetensors_itself_reports_it(self, saved: tuple[LexicalSAE, Path]) -> None:
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, limit[1]))  # no file may grow beyond 64 KB
+        try:
+            with pytest.raises(ModelError, match=r"could not be written to .*[Tt]oo large"):
+                saved[0].save_pretrained(saved[1])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        assert (saved[1] / WEIGHTS).exists()

@@ -1,0 +1,204 @@
+"""Using a model: the sums are exact for every text and support, texts keep their order, and batches change nothing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from splade.attribution.explanation import NO_WORD, NOT_A_WORD, Explanation
+from splade.errors import DataError, ModelError
+from splade.inference import (
+    explain_batch,
+    explain_model,
+    explain_model_spans,
+    predict_batch,
+    predict_model,
+    readable,
+    score_model,
+)
+from splade.models.lexical_sae import LexicalSAE
+from tests.builders import MAX_POSITIONS, WORDS, build_model, toy_reviews
+
+SUPPORTS = ("full", "neighbourhood", "dictionary", "neighbourhood+dictionary")
+
+# Words the tokenizer knows, mixed with whatever Unicode there is, lone surrogates included.
+TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=20).map(" ".join)
+
+HARD_TEXTS = [
+    "",
+    "   \t\n",
+    "🎬👍🏽 charming 👨‍👩‍👧",
+    "فيلم رائع good",
+    "\ud800 good \udfff",
+    "unwatchable , don't-care isn’t",
+    "a\u0301\u200b good\u2028film\x00",
+    "charming " * 300,
+    "[CLS] [MASK] good ##ing",
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LexicalSAE]:
+    """One model a support; `full` is dense and has stop words, so that also special tokens and positions speak."""
+    folder = tmp_path_factory.mktemp("inference")
+    sparse = {support: build_model(folder, support, classes=3) for support in SUPPORTS[1:]}
+    return {"full": build_model(folder, "full", classes=3, active=100, exclude_stop_words=False), **sparse}
+
+
+@pytest.fixture(scope="module")
+def model(models: dict[str, LexicalSAE]) -> LexicalSAE:
+    return models["neighbourhood"]
+
+
+def assert_exact(explanation: Explanation) -> None:
+    logit = explanation.logits[explanation.target]
+    assert math.fsum(t.score for t in explanation.tokens) + explanation.bias == pytest.approx(logit, abs=1e-4)
+    assert math.fsum(w.score for w in explanation.words) + explanation.bias == pytest.approx(logit, abs=1e-4)
+    assert explanation.check() <= 1e-4
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+@given(text=TEXTS, target=st.sampled_from([None, "class 0", "class 2"]))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example("", None)
+@example("\ud800 good \udfff", None)
+def test_tokens_and_words_add_up_to_the_logit(
+    models: dict[str, LexicalSAE], support: str, text: str, target: str | None
+) -> None:
+    explanation = explain_model(models[support], text, target)
+    assert_exact(explanation)
+    assert explanation.target == (target or explanation.label)
+    assert explanation.label == max(explanation.logits, key=explanation.logits.__getitem__)
+    assert sum(explanation.probabilities.values()) == pytest.approx(1.0, abs=1e-5)
+    for word in explanation.words:
+        assert word.word == (explanation.text[word.start : word.end] or NO_WORD)
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+def test_hard_texts_one_by_one_and_together(models: dict[str, LexicalSAE], support: str) -> None:
+    """The order is kept, and a text's neighbours in the batch and its padding change nothing."""
+    together = explain_batch(models[support], HARD_TEXTS, batch_size=4)
+    assert [e.text for e in together] == [readable(text) for text in HARD_TEXTS]
+    for explanation, text in zip(together, HARD_TEXTS, strict=True):
+        assert_exact(explanation)
+        alone = explain_model(models[support], text)
+        assert explanation.logits == pytest.approx(alone.logits, abs=1e-5)
+        assert [(w.word, w.start, w.tokens) for w in explanation.words] == [
+            (w.word, w.start, w.tokens) for w in alone.words
+        ]
+        assert [w.score for w in explanation.words] == pytest.approx([w.score for w in alone.words], abs=1e-5)
+
+
+class TestExplanation:
+    def test_a_score_is_its_value_times_its_effective_weight(self, model: LexicalSAE) -> None:
+        """Removing one token's activation, on the same linear region, removes just its score."""
+        text = "the movie was charming and the plot dull ."
+        explanation = explain_model(model, text, "class 1")
+        batch = model.tokenizer([text], return_tensors="pt")
+        with torch.no_grad():
+            state = model.classify(model(batch["input_ids"], batch["attention_mask"]))
+        assert len(explanation.tokens) > 3
+        for token in explanation.tokens:
+            assert token.value == pytest.approx(float(state.sparse_vector[0, token.token_id]), abs=1e-6)
+            weight = state.W_eff[0, 1, token.token_id].item()
+            assert token.score == pytest.approx(token.value * weight, abs=1e-5)
+            assert token.token == model.vocabulary.names[token.token_id]
+
+    def test_a_word_has_what_fired_at_its_place(self, model: LexicalSAE) -> None:
+        """Before the maximum is taken: with one word there is one place, and all of the sum is its."""
+        explanation = explain_model(model, "charming")
+        (word,) = explanation.words
+        assert word.score == pytest.approx(sum(t.score for t in explanation.tokens))
+        assert set(word.tokens) == {t.token for t in explanation.tokens} and {
+            t.position for t in explanation.tokens
+        } == {1}
+        sizes = {t.token: abs(t.score) for t in explanation.tokens}
+        assert word.tokens == sorted(sizes, key=lambda name: -sizes[name])
+
+    def test_what_is_no_word_has_a_row_of_its_own(self, models: dict[str, LexicalSAE]) -> None:
+        explanation = explain_model(models["full"], "good film")
+        names = [t.token for t in explanation.tokens]
+        assert not any(name.startswith(("##", "[")) for name in names)
+        assert names.count(NOT_A_WORD) == 1 and [w.word for w in explanation.words].count(NO_WORD) == 1
+
+    def test_an_empty_text_is_decided_by_the_bias(self, model: LexicalSAE) -> None:
+        explanation = explain_model(model, "")
+        assert explanation.tokens == [] == explanation.words
+        assert explanation.bias == pytest.approx(explanation.logits[explanation.target], abs=1e-6)
+
+    def test_an_unknown_target_names_the_labels_and_the_nearest(self, model: LexicalSAE) -> None:
+        with pytest.raises(ModelError) as error:
+            explain_model(model, "good", "clas 1")
+        assert str(error.value) == (
+            "The model has no label 'clas 1'; its labels are: class 0, class 1, class 2. Did you mean 'class 1'?"
+        )
+
+    def test_cut_texts_are_marked(self, model: LexicalSAE) -> None:
+        fits, cut = explain_batch(model, ["good " * (MAX_POSITIONS - 2), "good " * (MAX_POSITIONS - 1)])
+        assert (fits.truncated, cut.truncated) == (False, True)
+        assert fits.logits == pytest.approx(cut.logits)
+        assert cut.words[-1].score == 0.0  # its end has no say
+
+
+class TestSpans:
+    TEXT = "the movie was charming and the plot dull ."
+
+    def test_words_and_the_rest_are_the_logit(self, models: dict[str, LexicalSAE]) -> None:
+        for model in models.values():
+            rows, whole = explain_model_spans(model, self.TEXT), explain_model(model, self.TEXT)
+            assert [name for name, _ in rows] == [*self.TEXT.split(), NO_WORD]
+            assert sum(score for _, score in rows) + whole.bias == pytest.approx(whole.logits[whole.target], abs=1e-4)
+
+    def test_given_spans_hold_the_words_that_start_in_them(self, model: LexicalSAE) -> None:
+        words = dict(explain_model_spans(model, self.TEXT, target="class 2"))
+        spans = [(0, 22), (27, 40)]  # the movie was charming | the plot dull
+        rows = explain_model_spans(model, self.TEXT, spans, "class 2")
+        assert [name for name, _ in rows] == ["the movie was charming", "the plot dull", "(elsewhere)"]
+        scores = dict(rows)
+        assert scores["the plot dull"] == pytest.approx(words["plot"] + words["dull"], abs=1e-5)
+        assert sum(scores.values()) == pytest.approx(
+            sum(s for _, s in explain_model_spans(model, self.TEXT, target="class 2")), abs=1e-5
+        )
+
+
+class TestPrediction:
+    def test_agrees_with_the_explanation(self, model: LexicalSAE) -> None:
+        texts = [*toy_reviews(9)[0], *HARD_TEXTS]
+        for prediction, explanation in zip(predict_batch(model, texts, 4), explain_batch(model, texts), strict=True):
+            assert (prediction.text, prediction.label) == (explanation.text, explanation.label)
+            assert prediction.probabilities == pytest.approx(explanation.probabilities, abs=1e-5)
+            assert prediction.truncated == explanation.truncated
+            assert prediction.active_tokens == len(explanation.tokens)
+
+    def test_one_text_and_none(self, model: LexicalSAE) -> None:
+        assert predict_model(model, "").active_tokens == 0
+        assert predict_batch(model, []) == [] == explain_batch(model, [])
+
+    def test_leaves_training_mode_out_of_it(self, model: LexicalSAE) -> None:
+        expected = predict_model(model, "a charming film").probabilities
+        model.train()
+        assert predict_model(model, "a charming film").probabilities == expected
+
+
+class TestScore:
+    def test_by_names_or_numbers(self, model: LexicalSAE) -> None:
+        texts, _ = toy_reviews(12)
+        labels = [p.label for p in predict_batch(model, texts)]
+        assert score_model(model, texts, labels)["accuracy"] == 1.0
+        numbers: list[int | str] = [model.labels.index(label) for label in labels]
+        numbers[0] = (int(numbers[0]) + 1) % 3
+        scores = score_model(model, texts, numbers)
+        assert scores["accuracy"] == pytest.approx(11 / 12) and scores["active_tokens"] > 1
+
+    @pytest.mark.parametrize("label", ["clas 0", 3, -1])
+    def test_an_unknown_label_is_named(self, model: LexicalSAE, label: str | int) -> None:
+        with pytest.raises(DataError, match=f"The model has no label '{label}'; its labels are: class 0, class 1"):
+            score_model(model, ["good"], [label])
+
+    def test_each_text_needs_a_label(self, model: LexicalSAE) -> None:
+        with pytest.raises(DataError, match="There are 2 texts but 1 labels"):
+            score_model(model, ["good", "bad"], [0])

@@ -1,0 +1,180 @@
+"""A run from end to end: what it leaves, that it repeats, and that nothing fitted has seen the test texts."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from splade.config.load import load_config
+from splade.data.loader import load_dataset
+from splade.errors import ConfigError, DataError
+from splade.inference import predict_batch
+from splade.models.lexical_sae import LexicalSAE
+from splade.pipelines import check_output_dir, run_experiment, setup_and_train
+from tests.runs import LABELS, ToyRun, read_json, run_cli, tiny_config, weights, write_csv, write_reviews
+
+FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestWhatARunLeaves:
+    def test_every_file_of_the_design_and_no_other(self, toy_run: ToyRun) -> None:
+        assert {path.name for path in toy_run.folder.iterdir()} == set(FILES)
+
+    def test_results_have_their_documented_keys(self, toy_run: ToyRun) -> None:
+        results = read_json(toy_run.folder / "results.json")
+        assert results.keys() >= {
+            *("task", "dataset", "backbone", "recipe", "support", "seed", "versions", "seconds", "peak_rss_mb"),
+            *("accuracy", "macro_f1", "dla", "active_tokens", "sparsity", "vocab_size", "completeness"),
+            *("separation", "grounding", "labels", "samples", "notes"),
+        }
+        assert (results["task"], results["dataset"], results["support"]) == ("classification", "train", "neighbourhood")
+        assert results["seconds"].keys() >= {"train", "eval"} and results["seconds"]["train"] > 0
+        assert results["dla"].keys() == {"max_error", "mean_error"} and results["dla"]["max_error"] <= 1e-4
+        assert results["active_tokens"].keys() >= {"mean", "p50", "p95"}
+        assert list(results["completeness"]) == ["0.01", "0.05", "0.1", "0.2", "0.5"]
+        for figures in results["completeness"].values():
+            assert figures.keys() == {"accuracy", "kl", "random_accuracy"}
+        assert results["separation"].keys() >= {"cosine", "jaccard"}
+        assert results["grounding"].keys() >= {"input_share", "frozen_share", "self_activation"}
+        assert results["samples"] == {"train": 128, "validation": 48, "test": 48}
+        assert results["labels"] == LABELS
+
+    def test_the_toy_reviews_are_learnt(self, toy_run: ToyRun) -> None:
+        """Below this the other tests would compare models that know nothing."""
+        assert read_json(toy_run.folder / "results.json")["accuracy"] > 0.7
+
+    def test_the_settings_read_back(self, toy_run: ToyRun) -> None:
+        assert load_config(toy_run.folder / "config.yaml") == load_config(None, toy_run.settings)
+
+    def test_the_model_loads_and_its_accuracy_is_the_reported_one(self, toy_run: ToyRun) -> None:
+        config = load_config(toy_run.folder / "config.yaml")
+        model, data = LexicalSAE.from_pretrained(toy_run.folder / "model"), load_dataset(config.data, config.seed)
+        results = read_json(toy_run.folder / "results.json")
+        for split, reported in ((data.test, results["accuracy"]), (data.validation, results["validation"]["accuracy"])):
+            found = [p.label for p in predict_batch(model, split.texts)]
+            right = np.mean([label == data.label_names[gold] for label, gold in zip(found, split.labels, strict=True)])
+            assert right == pytest.approx(reported, abs=1e-6)
+
+    def test_the_report_needs_nothing_else_and_explains_texts(self, toy_run: ToyRun) -> None:
+        page = (toy_run.folder / "report.html").read_text(encoding="utf-8")
+        assert "<svg" in page and 'src="http' not in page and 'href="http' not in page
+        texts = load_dataset(load_config(toy_run.folder / "config.yaml").data, 42).test.texts
+        assert sum(text.split()[-2] in page for text in texts) > 10
+
+    def test_the_model_card_is_readable(self, toy_run: ToyRun) -> None:
+        card = (toy_run.folder / "README.md").read_text(encoding="utf-8")
+        assert card.startswith("---\n") and yaml.safe_load(card.split("---")[1])
+
+
+class TestRepeats:
+    def test_the_same_seed_gives_the_same_bytes(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        run = setup_and_train(toy_run.config(tmp_path))
+        assert weights(tmp_path) == weights(toy_run.folder)
+        loaded = LexicalSAE.from_pretrained(tmp_path / "model")
+        batch = next(iter(run.test.in_order(48, torch.device("cpu"))))
+        with torch.no_grad():
+            kept, saved = (run.test.predict(model, batch).logits for model in (run.model, loaded))
+        assert torch.equal(kept, saved)
+
+    def test_another_seed_gives_others(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        setup_and_train(toy_run.config(tmp_path, seed=43))
+        assert weights(tmp_path) != weights(toy_run.folder)
+
+    def test_other_test_texts_change_nothing_that_is_trained(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        other = shutil.copytree(toy_run.data, tmp_path / "data")
+        write_csv(other / "test.csv", ["unheard zebras", "boring good " * 40, ""], [*LABELS, "positive"])
+        setup_and_train(tiny_config(other, toy_run.backbone, tmp_path / "out"))
+        assert weights(tmp_path / "out") == weights(toy_run.folder)
+
+    def test_whatever_is_lost_comes_back_with_resume(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        folder = shutil.copytree(toy_run.folder, tmp_path / "out")
+        for name in set(FILES) - {"checkpoints", "metrics.jsonl"}:
+            shutil.rmtree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()
+        run_experiment(toy_run.config(folder), resume=True)
+        before, after = contents(toy_run.folder), contents(folder)
+        assert after.keys() == before.keys()
+        same = [name for name in before if name.startswith(("model/", "metrics"))]
+        assert {name: after[name] for name in same} == {name: before[name] for name in same}
+        old, new = (read_json(where / "results.json") for where in (toy_run.folder, folder))
+        for figure in ("accuracy", "dla", "active_tokens", "completeness", "separation", "grounding", "constraint"):
+            assert old[figure] == new[figure]
+
+
+class TestOutputFolder:
+    def test_an_earlier_run_is_refused_and_untouched(self, toy_run: ToyRun) -> None:
+        before = contents(toy_run.folder)
+        with pytest.raises(ConfigError, match=r"holds a run \(results.json, model, checkpoints, metrics.jsonl\)"):
+            setup_and_train(toy_run.config(toy_run.folder))
+        assert contents(toy_run.folder) == before
+
+    def test_an_earlier_run_outlives_a_mistake_in_the_new_one(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        """With --overwrite it goes only when data, backbone and settings have proved usable."""
+        folder = shutil.copytree(toy_run.folder, tmp_path / "out")
+        before = contents(folder)
+        with pytest.raises(DataError):
+            setup_and_train(toy_run.config(folder, data__test_file="nowhere.csv"), overwrite=True)
+        assert contents(folder) == before
+
+    def test_overwriting_leaves_what_no_run_writes(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        folder = shutil.copytree(toy_run.folder, tmp_path / "out")
+        (folder / "my notes.txt").write_text("mine")
+        setup_and_train(toy_run.config(folder, training__max_steps=5, training__eval_every=5), overwrite=True)
+        assert not (folder / "results.json").exists() and (folder / "my notes.txt").exists()
+        assert {path.name for path in (folder / "checkpoints").iterdir()} == {"step_00000005"}
+
+    def test_a_file_is_not_a_folder(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ConfigError, match="which is a file; name a folder"):
+            check_output_dir(toy_run.config(tmp_path / "file"), resume=False, overwrite=False)
+
+    def test_other_files_are_no_run(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        (tmp_path / "README.md").write_text("")
+        check_output_dir(toy_run.config(tmp_path), resume=False, overwrite=False)
+
+
+class TestOptions:
+    def test_dense_baseline_and_lexicon(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        (tmp_path / "ratings.tsv").write_text("good\t2\ncharming\t2\nawful\t-2\ndull\t-1.5\n")
+        changes = {"evaluation__dense_baseline": True, "evaluation__lexicon": str(tmp_path / "ratings.tsv")}
+        done = run_cli("train", *toy_run.sets(tmp_path / "out", training__max_steps=6, **changes))
+        assert done.exit_code == 0, done.output
+        results = read_json(tmp_path / "out" / "results.json")
+        assert results["dense_accuracy"] == results["dense"]["accuracy"] and 0 <= results["dense"]["macro_f1"] <= 1
+        assert results["dense"]["seconds_per_step"] > 0
+        assert results["grounding"]["lexicon"]["name"].endswith("ratings.tsv")
+        assert "dense head:" in done.stdout and "seconds a step" in done.stdout and "of the right sign" in done.stdout
+        assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
+
+    def test_cut_texts_are_counted_and_said(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        changes = {"data__max_length": 8, "training__max_steps": 5, "training__batch_size": None}
+        results = run_experiment(toy_run.config(tmp_path, **changes))
+        cut = results["training"]["truncated"]
+        assert cut > 0 and f"{cut} training texts ({cut / 128:.0%}) were cut to 8 tokens." in results["notes"]
+        assert results["training"]["batch_size"] in (4, 8, 16, 32, 64)
+
+    def test_empty_texts_train_and_predict(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        """Texts of nothing but stop words and texts of nothing at all: no crash, and no active token."""
+        data = write_reviews(tmp_path / "data", 64, 16, 16)
+        for name in ("train", "validation", "test"):
+            write_csv(data / f"{name}.csv", ["", "the of"] * 16, LABELS * 16)
+        results = run_experiment(tiny_config(data, toy_run.backbone, tmp_path / "out", training__epochs=4))
+        assert results["active_tokens"]["mean"] == 0.0 and results["accuracy"] == 0.5
+        model = LexicalSAE.from_pretrained(tmp_path / "out" / "model")
+        assert [p.active_tokens for p in predict_batch(model, ["", "   "])] == [0, 0]
+
+    @pytest.mark.parametrize("support", ["full", "dictionary", "neighbourhood+dictionary"])
+    def test_every_support_trains_and_loads(self, toy_run: ToyRun, tmp_path: Path, support: str) -> None:
+        changes = {"model__support": support, "model__dictionary_size": 60, "training__max_steps": 5}
+        run = setup_and_train(toy_run.config(tmp_path, **changes))
+        loaded = LexicalSAE.from_pretrained(tmp_path / "model")
+        texts = run.dataset.test.texts[:8]
+        assert predict_batch(loaded, texts) == predict_batch(run.model, texts)
