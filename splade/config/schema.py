@@ -17,7 +17,7 @@ SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Gate = Literal["jumprelu"]
 Pooling = Literal["max"]
-Head = Literal["relu_mlp"]
+Head = Literal["relu_mlp", "tied_mlp"]
 Recipe = Literal["cajt", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
 

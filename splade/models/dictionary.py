@@ -33,6 +33,8 @@ def _from_file(path: Path, vocabulary: Vocabulary) -> list[int]:
     if not path.is_file():
         raise ConfigError(f"model.dictionary_file names '{path}', which is no file; write one word a line.")
     words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if not words:
+        raise ConfigError(f"model.dictionary_file '{path}' is empty; write one word a line.")
     found = {word: vocabulary.match(word) for word in words}
     unknown = [word for word, ids in found.items() if not ids]
     if unknown:

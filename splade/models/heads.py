@@ -16,6 +16,10 @@ HEADS: Registry[type[nn.Module]] = Registry("head")
 # Start of the first layer's bias: every unit begins open, so that the head begins as a linear map of the words.
 INITIAL_BIAS = 0.1
 
+# Length of a word's embedding in the tied head: the sum over a text's few dozen active words of value ~2 is then about
+# as large as a backbone's hidden state, for which the learning rates are made.
+EMBEDDING_NORM = 0.3
+
 
 @dataclass(frozen=True)
 class LinearRegion:
@@ -55,7 +59,7 @@ class ReluMLP(nn.Module):
     the others*, and with two classes the reasons for one are exactly the reasons against the other.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int):
+    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, **_: object):
         super().__init__()
         # W₁ᵀ: a row a token, read only where active. It starts at zero: a word training never met says nothing.
         self.words = nn.Parameter(torch.zeros(vocab_size, hidden_size))
@@ -65,10 +69,42 @@ class ReluMLP(nn.Module):
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         """Logits (R, C) and the linear region."""
         total = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
-        pre = total + self.bias  # (R, H)
-        weight = self.out.weight - self.out.weight.mean(0)  # (C, H)
-        bias = self.out.bias - self.out.bias.mean()  # (C,)
-        logits = F.linear(F.relu(pre), weight, bias)
-        open_units = (pre > 0).to(pre.dtype)  # (R, H): D, constant on the region
-        upstream = open_units[:, None, :] * weight  # (R, C, H)
-        return logits, LinearRegion(upstream, self.words, upstream @ self.bias + bias)
+        logits, upstream, b_eff = _after_first_layer(total, self.bias, self.out)  # total: (R, H)
+        return logits, LinearRegion(upstream, self.words, b_eff)
+
+
+@HEADS.register("tied_mlp")
+class TiedMLP(nn.Module):
+    """The ReLU MLP with its first layer tied to the frozen embeddings: W₁ᵀ = E·A, with A (d, H) learned.
+
+    What a word says is then a smooth function of what it means: near synonyms speak alike, and a rare word speaks as
+    its neighbours do instead of by the few labels it was seen with. E is centred (all embeddings share a direction
+    that only counts tokens) and its rows scaled to EMBEDDING_NORM.
+    """
+
+    words: Tensor
+
+    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, *, embeddings: Tensor, **_: object):
+        super().__init__()
+        table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
+        self.register_buffer("words", table.half().float())  # (V, d): rounded as it is saved
+        self.mix = nn.Parameter(torch.zeros(embeddings.shape[1], hidden_size))  # A; at zero no word says anything
+        self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
+        self.out = nn.Linear(hidden_size, num_classes)
+
+    def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
+        """Logits (R, C) and the linear region."""
+        meaning = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
+        logits, upstream, b_eff = _after_first_layer(meaning @ self.mix, self.bias, self.out)  # meaning: (R, d)
+        return logits, LinearRegion(upstream @ self.mix.T, self.words, b_eff)  # upstream: (R, C, d)
+
+
+def _after_first_layer(total: Tensor, bias: Tensor, out: nn.Linear) -> tuple[Tensor, Tensor, Tensor]:
+    """From W₁s (R, H): logits (R, C), derivative of each logit with respect to W₁s (R, C, H), and b_eff (R, C)."""
+    pre = total + bias  # (R, H)
+    weight = out.weight - out.weight.mean(0)  # (C, H): centred over the classes
+    centred_bias = out.bias - out.bias.mean()  # (C,)
+    logits = F.linear(F.relu(pre), weight, centred_bias)
+    open_units = (pre > 0).to(pre.dtype)  # (R, H): D, constant on the region
+    upstream = open_units[:, None, :] * weight  # (R, C, H)
+    return logits, upstream, upstream @ bias + centred_bias

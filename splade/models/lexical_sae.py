@@ -69,7 +69,9 @@ class LexicalSAE(nn.Module):
             [SUPPORTS.get(name)(self.vocabulary, config.exclude_stop_words, **options) for name in config.support],
             config.train_decoder,
         )
-        self.head = HEADS.get(config.head)(backbone.vocab_size, config.hidden_size, len(self.labels))
+        self.head = HEADS.get(config.head)(
+            backbone.vocab_size, config.hidden_size, len(self.labels), embeddings=backbone.frozen_embeddings()
+        )
         self.precision = pick_dtype(pick_device(), config.dtype)
 
     @property

@@ -42,8 +42,10 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
     try:
         aside.mkdir(parents=True)
         tensors = {name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}
-        # The reader's weights were rounded to half precision when it was made; nothing is lost by saving them so.
-        tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
+        # These were rounded to half precision when they were made; nothing is lost by saving them so.
+        fixed = dict(model.named_buffers()) | {n: p for n, p in model.named_parameters() if ".reader." in n}
+        rounded = [name for name in fixed if (".reader." in name or name == "head.words") and name in tensors]
+        tensors |= {name: tensors[name].half() for name in rounded if tensors[name].is_floating_point()}
         save_file(tensors, aside / WEIGHTS)
         content_hash = hashlib.sha256((aside / WEIGHTS).read_bytes()).hexdigest()
         settings = {

@@ -14,9 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.models.projection import scan_columns
-from splade.models.vocabulary import Vocabulary
+from splade.models.vocabulary import BLANK, Vocabulary, is_stop
 from splade.registry import Registry
 
 SUPPORTS: Registry[type[Support]] = Registry("support")
@@ -136,6 +137,10 @@ class NeighbourhoodSupport(Support):
         self.reader = copy.deepcopy(backbone).half().float().requires_grad_(False).eval()
         clean = vocabulary.whole_word & ~self.excluded
         words = clean.nonzero(as_tuple=True)[0]
+        if len(words) < neighbours:
+            raise ConfigError(
+                f"model.neighbours is {neighbours}, but the vocabulary has only {len(words)} whole words; choose fewer."
+            )
         self.register_buffer("words", words, persistent=False)  # (W,)
         weight, bias = backbone.decoder()
         self.register_buffer("reader_weight", weight[words].half())  # (W, d): the untrained decoder of whole words
@@ -218,12 +223,19 @@ class NeighbourhoodSupport(Support):
             pieces.setdefault(number, []).append(piece)
         return {number: tuple(p) for number, p in pieces.items()}, word
 
+    def _is_silent(self, pieces: tuple[int, ...]) -> bool:
+        """Whether a split word is a stop word, a number or a mark ("1987" in pieces), when such are excluded."""
+        return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
+
     def candidates(self, input_ids: Tensor, attended: Tensor) -> tuple[Tensor, Tensor]:
         """Live positions (P,) as flat indices and the tokens (P, k) that may fire there."""
         split, word = self._split_words_of(input_ids, attended)
         ids = input_ids.flatten()
         tokens = self.neighbours.index_select(0, ids).long()  # (B·L, k)
         live = (word >= 0) & ~self.excluded[ids]
+        for number in [number for number, pieces in split.items() if self._is_silent(pieces)]:
+            live &= word != number
+            del split[number]
         if split:
             row_of = torch.full((len(ids),), -1, dtype=torch.long)
             row_of[list(split)] = torch.arange(len(split))

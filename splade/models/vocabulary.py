@@ -90,7 +90,7 @@ class Vocabulary:
             starts[i] and _is_word(name) and (len(name) >= SHORTEST_WORD or name.lower() in SHORT_WORDS)
             for i, name in enumerate(names)
         ]
-        stop = [not special[i] and _is_stop(name, starts[i]) for i, name in enumerate(names)]
+        stop = [not special[i] and is_stop(name, starts[i]) for i, name in enumerate(names)]
         masks = {"special": special, "starts_word": starts, "wordlike": wordlike, "whole_word": whole, "stop": stop}
         return cls(pieces, names, tokenizer, marker, **{name: torch.tensor(mask) for name, mask in masks.items()})
 
@@ -159,7 +159,8 @@ def _is_word(name: str) -> bool:
     return letters[:1].isalpha() and all(c.isalpha() or unicodedata.category(c).startswith("M") for c in letters)
 
 
-def _is_stop(name: str, starts_word: bool) -> bool:
+def is_stop(name: str, starts_word: bool = True) -> bool:
+    """Whether a word, or a piece of one, says nothing by itself."""
     word = name.lower().replace("’", "'")
     # A lone "t" is a negation only as a token of its own (don ' t); "##t" is the end of any word.
     if word in NEGATIONS and (len(word) > 1 or starts_word):

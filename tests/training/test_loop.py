@@ -20,6 +20,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.training import memory
 from splade.training.loop import Trainer
 from splade.training.memory import choose_batch_size
+from splade.training.progress import TrainingProgress
 from splade.training.recipes import RECIPES
 from splade.training.selection import Kept, satisfies
 from splade.training.task import ClassificationTask
@@ -67,7 +68,6 @@ class TestKept:
     def test_the_weights_are_the_averaged_ones_that_were_validated(
         self, build: Callable[..., Trainer], tmp_path: Path
     ) -> None:
-        """Schedule-free weights before `eval()` are others: their cross-entropy would differ in the first digits."""
         trainer = build(folder=tmp_path / "run", epochs=3)
         outcome = trainer.run()
         found, gold = predictions(trainer.model, trainer.validation_task, 64)
@@ -77,6 +77,26 @@ class TestKept:
         lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
         reported = [line["validation"] for line in lines if "validation" in line and line["step"] == outcome.kept_step]
         assert reported == [pytest.approx(outcome.validation)]
+
+    def test_the_weights_are_the_average_and_not_the_point_gradients_are_taken_at(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Schedule-Free trains at y = (1 − β)·z + β·x; the model is x."""
+        trainer = build(epochs=2)
+        script_validation(trainer, monkeypatch, lambda step: (0.01 * step, 5.0))  # the last step is the best
+        validate, seen = trainer._validate_and_keep, []
+
+        def noting(progress: TrainingProgress) -> bool:
+            weight = trainer.model.head.out.weight  # type: ignore[union-attr]
+            seen.append((weight.detach().clone(), trainer.optimizer.state[weight]["z"].clone()))
+            return validate(progress)
+
+        monkeypatch.setattr(trainer, "_validate_and_keep", noting)
+        assert trainer.run().kept_step == trainer.total
+        (y, z), beta = seen[-1], trainer.optimizer.param_groups[0]["betas"][0]
+        x = (y - (1 - beta) * z) / beta
+        torch.testing.assert_close(trainer.model.head.out.weight.detach(), x, atol=1e-6, rtol=0)  # type: ignore[union-attr]
+        assert float((x - y).abs().max()) > 1e-4
 
     def test_is_never_a_warmup_checkpoint(self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch) -> None:
         trainer = build(epochs=2, eval_every=1, warmup_fraction=0.5)  # 8 steps, 4 of them warm-up

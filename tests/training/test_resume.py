@@ -124,9 +124,12 @@ def test_other_settings_are_refused_and_nothing_is_touched(toy_run: ToyRun, tmp_
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_run_that_stopped_early_stays_stopped(toy_run: ToyRun, tmp_path: Path) -> None:
+def test_a_run_that_stopped_early_stays_stopped(
+    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Resuming it (its evaluation may have been killed) must not train on."""
-    impatient = toy_run.config(tmp_path, training__early_stopping_patience=1, training__eval_every=1)
+    monkeypatch.setattr(Trainer, "_validate", lambda self: {"accuracy": 0.9, "ce": 0.5, "active": 5.0})
+    impatient = toy_run.config(tmp_path, training__early_stopping_patience=2, training__eval_every=1)
     first = setup_and_train(impatient)
     assert first.outcome.stopped_early and first.outcome.steps < 16
     trained = weights(tmp_path)
