@@ -89,8 +89,9 @@ def make_problem(size: Size, training: bool) -> Problem:
         attention_mask=sequence.attention_mask[:CALIBRATION_TEXTS],
     )
     # Means, because a median is one of the scores, and whether that one passes itself would be for rounding to say.
-    theta = float(encoder.highest_scores(few, size.active).mean())
-    strong = float(encoder.highest_scores(few, max(1, round(size.active / SCALE_RANK))).mean())
+    ranked = encoder.pooled_scores(few).view(-1, size.vocab).sort(1, descending=True).values  # (texts, V)
+    theta = float(ranked[:, size.active - 1].mean())
+    strong = float(ranked[:, max(1, round(size.active / SCALE_RANK)) - 1].mean())
     encoder.gate.calibrate(theta, strong)
     hidden.requires_grad_(training)
     return Problem(encoder.train(training), sequence, torch.randn(size.batch, size.vocab))

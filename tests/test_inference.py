@@ -20,6 +20,7 @@ from splade.inference import (
     readable,
     score_model,
 )
+from splade.mechanistic.attribution import compute_attribution_tensor, position_scores
 from splade.models.lexical_sae import LexicalSAE
 from tests.builders import MAX_POSITIONS, WORDS, build_model, toy_reviews
 
@@ -124,6 +125,21 @@ class TestExplanation:
         names = [t.token for t in explanation.tokens]
         assert not any(name.startswith(("##", "[")) for name in names)
         assert names.count(NOT_A_WORD) == 1 and [w.word for w in explanation.words].count(NO_WORD) == 1
+
+    def test_word_scores_are_the_scores_of_their_positions(self, models: dict[str, LexicalSAE]) -> None:
+        model, text = models["full"], "good filmed plot"  # [CLS] good film ##ed plot [SEP]
+        batch = model.tokenizer([text], return_tensors="pt")
+        with torch.no_grad():
+            state = model.classify(model(batch["input_ids"], batch["attention_mask"]))
+            scores = position_scores(compute_attribution_tensor(state, torch.tensor([2])), 6).tolist()
+        expected = {
+            "good": scores[1],
+            "filmed": scores[2] + scores[3],
+            "plot": scores[4],
+            NO_WORD: scores[0] + scores[5],
+        }
+        found = {word.word: word.score for word in explain_model(model, text, "class 2").words}
+        assert found == pytest.approx(expected, abs=1e-5) and abs(expected[NO_WORD]) > 1e-3
 
     def test_an_empty_text_is_decided_by_the_bias(self, model: LexicalSAE) -> None:
         explanation = explain_model(model, "")

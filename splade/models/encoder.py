@@ -122,17 +122,9 @@ class LexicalEncoder(nn.Module):
         return torch.where(allowed, value, 0.0)
 
     @torch.no_grad()
-    def highest_scores(self, sequence: SparseSequence, count: int) -> Tensor:
-        """The `count`-th highest pooled score of each text that has so many, (B,) with −inf where it has fewer."""
-        everything = torch.full_like(self.bias, -torch.inf)
+    def pooled_scores(self, sequence: SparseSequence) -> Tensor:
+        """(N,) the pooled score of every token that a support allows anywhere in a text, for all texts of the batch."""
         length = sequence.input_ids.shape[1]
-        position, token, product = self.propose(sequence, everything)
+        position, token, product = self.propose(sequence, torch.full_like(self.bias, -torch.inf))
         z = product + self.bias.index_select(0, token)
-        best = best_position(position // length, token, z, self.vocab_size)
-        rows = SparseRows(
-            position[best] // length, token[best], position[best], z[best], len(sequence.input_ids), self.vocab_size
-        )
-        at = rows.rank_in_row(rows.value) == count - 1
-        out = torch.full((rows.num_rows,), -torch.inf, device=z.device)
-        out[rows.row[at]] = rows.value[at]
-        return out
+        return z[best_position(position // length, token, z, self.vocab_size)]

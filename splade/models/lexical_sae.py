@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -28,6 +29,16 @@ CALIBRATION_ROWS = 256
 # How many times denser than the target a model starts: enough for the warm-up to learn which tokens matter before the
 # circuit phase has to choose among them.
 INITIAL_DENSITY = 8.0
+
+# The largest share of proposed tokens that start active: nearly all of a neighbourhood, because a token that is shut
+# gets no gradient, and most scores sink in the first hundred steps anyway.
+LARGEST_START = 0.99
+
+# Lowest start of θ in units of the gate: below it the surrogate gradient of θ, which is proportional to θ, vanishes.
+SMALLEST_START = 0.02
+
+# A backbone that scores everything near zero must not make the gate's unit vanish.
+SMALLEST_SCALE = 1e-3
 
 
 class LexicalSAE(nn.Module):
@@ -110,24 +121,21 @@ class LexicalSAE(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, batches: Sequence[tuple[Tensor, Tensor]], active_target: float) -> None:
-        """Start the thresholds at a quantile of the data: about INITIAL_DENSITY × `active_target` active tokens a text.
+        """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a text.
 
-        The scores' spread (the standard deviation over texts' and ranks' scores) becomes the gate's unit.
+        Where a support proposes fewer, nearly all that it proposes start active. The score that a quarter of the
+        target's tokens exceed becomes the gate's unit.
         """
-        was_training, count = self.training, max(1, round(INITIAL_DENSITY * active_target))
+        was_training = self.training
         self.eval()
-        at_count, tops = [], []
-        for input_ids, mask in batches:
-            sequence = self(input_ids.to(self.device), mask.to(self.device))
-            at_count.append(self.encoder.highest_scores(sequence, count))
-            tops.append(self.encoder.highest_scores(sequence, max(1, round(active_target / 4))))
-        edge, top = torch.cat(at_count), torch.cat(tops)
-        finite = top[torch.isfinite(top)]
-        strong = float(finite.median()) if len(finite) else 1.0
-        edge = edge[torch.isfinite(edge)]
-        theta = float(edge.median()) if len(edge) else 0.0
-        theta = max(theta, 0.05 * strong)
-        self.encoder.gate.calibrate(theta, max(strong, 1e-3))
+        scores = [self.encoder.pooled_scores(self(ids.to(self.device), mask.to(self.device))) for ids, mask in batches]
+        texts, every = sum(len(ids) for ids, _ in batches), torch.cat(scores).cpu().numpy()
+        if len(every):
+            share = min(LARGEST_START, INITIAL_DENSITY * active_target * texts / len(every))
+            strong = float(np.quantile(every, 1 - min(0.5, active_target / 4 * texts / len(every))))
+            scale = max(strong, SMALLEST_SCALE)
+            theta = max(float(np.quantile(every, 1 - share)), SMALLEST_START * scale)
+            self.encoder.gate.calibrate(theta, scale)
         self.train(was_training)
 
     def save_pretrained(self, folder: str | Path, **record: object) -> str:
