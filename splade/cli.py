@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from splade.errors import DataError, LexicalSAEError
+from splade.errors import BackboneError, DataError, LexicalSAEError
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
@@ -145,8 +145,12 @@ def evaluate(
             f"{', '.join(loaded.labels)}; evaluate on data with the same labels (data.labels sets their order)."
         )
     task = ClassificationTask(dataset.test, loaded.tokenizer, loaded.max_length)
-    frozen, _ = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)
-    results = evaluate_model(loaded, task, settings, frozen=frozen.to(loaded.device), console=err)
+    try:
+        frozen = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)[0].to(loaded.device)
+        notes = []
+    except BackboneError as error:  # a model must be measurable without the hub it came from
+        frozen, notes = None, [f"grounding.frozen_share was left out: {error}"]
+    results = evaluate_model(loaded, task, settings, frozen=frozen, console=err) | {"notes": notes}
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -133,11 +133,12 @@ class ModelConfig:
     """How a score becomes an activation or exactly zero."""
     pooling: Pooling = "max"
     """How a text's positions become one sparse vector (``training.pooling`` is read as this setting too)."""
-    head: Head = "relu_mlp"
-    """How the sparse vector becomes logits."""
+    head: Head = "tied_mlp"
+    """How the sparse vector becomes logits: ``relu_mlp`` has a weight vector a word, ``tied_mlp`` derives it from the
+    word's frozen embedding, so that near synonyms speak alike."""
     hidden_size: PositiveInt = 256
     """Width of the head's hidden layer."""
-    token_dropout: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    token_dropout: Annotated[Number, Field(ge=0, lt=1)] = 0.1
     """Chance of each active token to be left out in a training step, so that evidence does not rest on single ones."""
     train_embeddings: Flag = False
     """Train the input word embeddings too; frozen, words keep their places and a step costs a third less."""
@@ -153,7 +154,7 @@ class LossWeights:
 
     completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
-    separation: NonNegative = 1.0
+    separation: NonNegative = 0.3
     """Circuits of different classes must differ."""
     sparsity: NonNegative = 0.3
     """Few tokens may be active."""
@@ -175,7 +176,7 @@ class TrainingConfig:
     """Texts a batch; null: chosen from the memory there is."""
     gradient_accumulation_steps: PositiveInt = 1
     """Batches whose gradients make one optimiser step."""
-    optimizer: Literal["schedule_free", "adamw"] = "schedule_free"
+    optimizer: Literal["schedule_free", "adamw"] = "adamw"
     """``schedule_free``: Schedule-Free AdamW; ``adamw``: AdamW with warm-up and cosine decay."""
     learning_rate: Positive = 1e-4
     """Base learning rate of the backbone."""

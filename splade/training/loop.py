@@ -101,7 +101,8 @@ class Trainer:
         self.geco = GECOController(self.steps_per_epoch)
         self.eval_every = config.eval_every or max(1, math.ceil(self.total / VALIDATIONS_PER_RUN))
         self.save_every = config.save_every or self.eval_every
-        self.step, self.seconds, self.kept, self.stale = 0, 0.0, Kept(), 0
+        self.step, self.seconds, self.step_seconds, self.kept, self.stale = 0, 0.0, 0.0, Kept(), 0
+        self.seed = seed
         self._epoch: tuple[int, list[np.ndarray]] = (-1, [])
         self._window: list[tuple[Tensor, int, float]] = []  # logged sums since the last line
         torch.manual_seed(seed + self.rank)  # dropout differs between processes
@@ -124,17 +125,21 @@ class Trainer:
             while self.step < self.total and not stopped:
                 if self.step == self.warmup:
                     self._start_circuit_phase()
-                loss, totals = self._optimise()
+                began = time.perf_counter()
+                loss, totals, leave = self._optimise(interrupted())
                 self.step += 1
-                self.seconds = time.perf_counter() - started
+                self.seconds, self.step_seconds = (
+                    time.perf_counter() - started,
+                    self.step_seconds + time.perf_counter() - began,
+                )
                 self._window.append((totals.sums, totals.rows, loss))
                 if self.step % self.config.log_every == 0 or self.step == self.total:
                     progress.update(self.step, self._log())
                 if self.step % self.eval_every == 0 or self.step == self.total:
                     stopped = self._validate_and_keep(progress)
-                if self.step % self.save_every == 0 or self.step == self.total or stopped or interrupted():
+                if self.step % self.save_every == 0 or self.step == self.total or stopped or leave:
                     self._save()
-                if interrupted():
+                if leave:
                     raise Interrupted(f"Stopped after step {self.step} of {self.total}; all is saved.")
         self.optimizer.eval()
         with torch.no_grad():
@@ -144,7 +149,7 @@ class Trainer:
         return TrainingOutcome(
             self.step,
             self.seconds,
-            self.seconds / max(1, self.step),
+            self.step_seconds / max(1, self.step),
             self.geco.tau,
             self.kept.step,
             self.kept.satisfied,
@@ -152,8 +157,8 @@ class Trainer:
             stopped,
         )
 
-    def _optimise(self) -> tuple[float, Totals]:
-        """One optimiser step over its accumulated batches."""
+    def _optimise(self, interrupted: bool = False) -> tuple[float, Totals, bool]:
+        """One optimiser step over its accumulated batches; also tells whether any process was `interrupted`."""
         groups = self._step_batches()
         rows = sum(len(batch) for batch in groups)
         totals, loss_sum = Totals.empty(self.device), torch.zeros((), device=self.device)
@@ -168,8 +173,9 @@ class Trainer:
             (loss / rows).backward()
             totals.sums += part.sums
             loss_sum += loss.detach() / rows
-        figures = self._add_up(torch.cat([totals.sums, loss_sum[None]]))
-        totals.sums, totals.rows, loss_value = figures[:-1], rows, float(figures[-1])
+        noted = torch.tensor([float(interrupted)], device=self.device)
+        figures = self._add_up(torch.cat([totals.sums, loss_sum[None], noted]))
+        totals.sums, totals.rows, loss_value, leave = figures[:-2], rows, float(figures[-2]), bool(figures[-1] > 0)
         if not math.isfinite(loss_value):
             raise TrainingError(
                 f"The loss became {loss_value} at step {self.step + 1}; lower training.learning_rate (now "
@@ -186,7 +192,7 @@ class Trainer:
             self.objective.end_step(self._add_up, rows)
         ce = float(totals.sums[TERMS.index("ce")]) / rows
         self.geco.step(ce) if circuit_phase else self.geco.observe_warmup(ce)
-        return loss_value, totals
+        return loss_value, totals, leave
 
     def _hold_thresholds(self) -> None:
         """Thresholds start low and stay there in the warm-up: a token that is shut gets no gradient to learn from."""

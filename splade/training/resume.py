@@ -42,6 +42,7 @@ def capture(trainer: Trainer) -> Checkpoint:
         "run_id": trainer.run_id,
         "step": trainer.step,
         "seconds": trainer.seconds,
+        "step_seconds": trainer.step_seconds,
         "stale": trainer.stale,
         "geco": trainer.geco.state_dict(),
         "groups": [{k: v for k, v in g.items() if isinstance(v, int | float)} for g in trainer.optimizer.param_groups],
@@ -68,9 +69,13 @@ def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
     for group, values in zip(trainer.optimizer.param_groups, state["groups"], strict=True):
         group.update(values)
     trainer.geco.load_state_dict(state["geco"])
-    trainer.step, trainer.seconds, trainer.stale = state["step"], state["seconds"], state["stale"]
+    trainer.step, trainer.stale = state["step"], state["stale"]
+    trainer.seconds, trainer.step_seconds = state["seconds"], state["step_seconds"]
     weights = {n.removeprefix("kept."): t.to(trainer.device) for n, t in tensors.items() if n.startswith("kept.")}
     trainer.kept = Kept(**state["kept"], weights=weights)
+    if trainer.rank > 0:  # only the main process's random state is saved
+        torch.manual_seed(trainer.seed + trainer.rank + 1_000_003 * trainer.step)
+        return
     torch.set_rng_state(tensors["rng"].cpu())
     if "rng_cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["rng_cuda"].cpu())
