@@ -27,10 +27,13 @@ TINY: dict[str, object] = {
     "model.dtype": "float32",
     "model.hidden_size": 16,
     "model.neighbours": 6,
+    "model.head": "relu_mlp",  # random embeddings mean nothing, so a head tied to them would learn nothing
+    "model.token_dropout": 0.0,
     "data.max_length": 24,
     "training.batch_size": 16,
     "training.learning_rate": 1e-3,
     "training.head_learning_rate": 1e-2,
+    "training.optimizer": "schedule_free",
     "training.lr_warmup_steps": 2,
     "training.active_target": 10,
     "training.eval_every": 3,

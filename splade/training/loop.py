@@ -127,6 +127,7 @@ class Trainer:
                     self._start_circuit_phase()
                 began = time.perf_counter()
                 loss, totals, leave = self._optimise(interrupted())
+                leave = leave or (self.world == 1 and interrupted())  # several processes agree within the next step
                 self.step += 1
                 self.seconds, self.step_seconds = (
                     time.perf_counter() - started,

@@ -27,6 +27,7 @@ from splade.training.task import ClassificationTask
 from tests.builders import build_model, toy_reviews
 
 SETTINGS: dict[str, object] = {
+    "optimizer": "schedule_free",
     "learning_rate": 1e-3,
     "head_learning_rate": 1e-2,
     "lr_warmup_steps": 2,

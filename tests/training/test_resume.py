@@ -34,10 +34,10 @@ def kill_in_step(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Let training die within this step (counted from 1)."""
     optimise = Trainer._optimise
 
-    def dying(self: Trainer):  # type: ignore[no-untyped-def]
+    def dying(self: Trainer, interrupted: bool):  # type: ignore[no-untyped-def]
         if self.step + 1 == step:
             raise Killed
-        return optimise(self)
+        return optimise(self, interrupted)
 
     monkeypatch.setattr(Trainer, "_optimise", dying)
 
@@ -91,8 +91,14 @@ def test_a_kill_in_any_phase(toy_run: ToyRun, tmp_path: Path, step: int) -> None
     assert steps == [(line["step"], "validation" in line) for line in history(toy_run.folder)]
 
 
-def test_a_kill_with_the_other_optimiser_and_accumulation(toy_run: ToyRun, tmp_path: Path) -> None:
-    changes = {"training__optimizer": "adamw", "training__gradient_accumulation_steps": 2, "training__epochs": 3}
+def test_a_kill_with_the_default_optimiser_and_head_and_accumulation(toy_run: ToyRun, tmp_path: Path) -> None:
+    changes = {
+        "model__head": "tied_mlp",
+        "model__token_dropout": 0.1,
+        "training__optimizer": "adamw",
+        "training__gradient_accumulation_steps": 2,
+        "training__epochs": 3,
+    }
     setup_and_train(toy_run.config(tmp_path / "whole", **changes))  # 12 steps
     train_until_killed(toy_run, tmp_path / "killed", 8, **changes)
     assert "Resuming after step 6 of 12." in resume(toy_run, tmp_path / "killed", **changes)

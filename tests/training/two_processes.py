@@ -22,12 +22,12 @@ def main() -> None:
     steps: list[list[int]] = []
     in_step = False
 
-    def noting_steps(self: Trainer):  # type: ignore[no-untyped-def]
+    def noting_steps(self: Trainer, interrupted: bool):  # type: ignore[no-untyped-def]
         nonlocal in_step
         steps.append([])
         in_step = True
         try:
-            return optimise(self)
+            return optimise(self, interrupted)
         finally:
             in_step = False
 
