@@ -127,7 +127,6 @@ class Trainer:
                     self._start_circuit_phase()
                 began = time.perf_counter()
                 loss, totals, leave = self._optimise(interrupted())
-                leave = leave or (self.world == 1 and interrupted())  # several processes agree within the next step
                 self.step += 1
                 self.seconds, self.step_seconds = (
                     time.perf_counter() - started,
@@ -138,6 +137,7 @@ class Trainer:
                     progress.update(self.step, self._log())
                 if self.step % self.eval_every == 0 or self.step == self.total:
                     stopped = self._validate_and_keep(progress)
+                leave = leave or (self.world == 1 and interrupted())  # several processes agree within the next step
                 if self.step % self.save_every == 0 or self.step == self.total or stopped or leave:
                     self._save()
                 if leave:
