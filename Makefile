@@ -9,7 +9,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 quickstart: .venv/.installed ## train on packaged reviews, then explain sentences the model never saw
-	$(BIN)/lexical-sae train --config experiments/quickstart.yaml
+	$(BIN)/lexical-sae train --config experiments/quickstart.yaml --overwrite
 	$(BIN)/lexical-sae explain --model results/quickstart/model \
 		"A charming and often affecting journey." \
 		"The plot is tedious and the jokes are never funny." \
