@@ -68,11 +68,13 @@ def _coloured_text(explanation: Explanation) -> Text:
 
 def _word_table(explanation: Explanation, console: Console, top: int) -> Table:
     table = Table(box=None, pad_edge=False, show_edge=False)
-    table.add_column("word", max_width=MAX_WORD_WIDTH, no_wrap=True, overflow="ellipsis")
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("because of", overflow="ellipsis", no_wrap=True)
     rows = word_rows(explanation, top)
+    # Only the reasons may be cut where the terminal is narrow: a sum needs its numbers whole.
+    name = min(MAX_WORD_WIDTH, max(len(row.name) for row in rows))
+    table.add_column("word", min_width=name, max_width=MAX_WORD_WIDTH, no_wrap=True, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True, min_width=max(len(row.printed) for row in rows))
+    table.add_column("", no_wrap=True, min_width=2 * BAR_HALF + 1)
+    table.add_column("because of", overflow="ellipsis", no_wrap=True)
     largest = max((abs(row.score) for row in rows[:-1]), default=0.0)
     solid = "#" if console.options.ascii_only else "█"
     for row in rows[:-1]:

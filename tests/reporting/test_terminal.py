@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from splade.attribution.explanation import Explanation
+from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.reporting.terminal import print_explanation
 from tests.reporting.builders import build_explanation
 
@@ -66,3 +66,23 @@ def test_bars_are_ascii_where_the_output_is() -> None:
     print_explanation(build_explanation(), Console(file=out, width=80))
     out.seek(0)
     assert "|######" in out.read()
+
+
+def test_a_narrow_terminal_cuts_the_reasons_and_never_a_number() -> None:
+    reasons = ["exquisite", "delightful", "beautifully", "lovely", "wonderful"]
+    words = [WordScore("beautifully", 0, 11, 2.456, reasons), WordScore("clever", 12, 18, 1.543, reasons)]
+    explanation = Explanation(
+        text="beautifully clever",
+        label="positive",
+        target="positive",
+        logits={"positive": 4.5, "negative": -4.5},
+        probabilities={"positive": 1.0, "negative": 0.0},
+        bias=0.501,
+        tokens=[TokenScore("exquisite", 5, 3.999, 1.0, 1)],
+        words=words,
+    )
+    console = Console(width=60, record=True, file=io.StringIO())
+    print_explanation(explanation, console)
+    printed = console.export_text()
+    for number in ("+2.456", "+1.543", "+0.501", "+4.500"):
+        assert number in printed
