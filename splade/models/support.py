@@ -7,6 +7,7 @@ for all. A model may have several: their proposals are joined.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class Scene:
     """(V,) the dot product h·E[v] a pair must exceed to matter."""
 
 
-class Support(nn.Module):
+class Support(nn.Module, ABC):
     """Base of all supports."""
 
     excluded: Tensor
@@ -53,13 +54,13 @@ class Support(nn.Module):
         excluded = vocabulary.stop | vocabulary.special if exclude_stop_words else torch.zeros_like(vocabulary.stop)
         self.register_buffer("excluded", excluded, persistent=False)  # (V,): neither read nor fired
 
+    @abstractmethod
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
         """Pairs (position (N,) flat index b·L + l, token (N,)) that may pass the gate, and their h·E (N,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
         """(B, L, V) bool, the definition that `propose` must agree with; for tests and `to_dense()`."""
-        raise NotImplementedError
 
     def live(self, input_ids: Tensor, attended: Tensor) -> Tensor:
         """(B, L) positions that may speak."""
