@@ -23,14 +23,17 @@ SMALLEST_TAU = 0.01
 """A warm-up that fits its batches perfectly must not make every later gap infinite."""
 
 SMOOTHING = 0.98
-"""Weight of the past in the moving average of CE − τ; single batches are far noisier than the constraint."""
+"""Weight of the past in the moving average of (CE − τ)/τ; single batches are far noisier than the constraint."""
 
 
 @dataclass
 class GECOController:
     """One multiplier λ for the cross-entropy, raised while the constraint is broken and lowered while it holds.
 
-    log λ ← clamp(log λ + η·EMA(CE − τ), ±5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
+        log λ ← clamp(log λ + η·EMA((CE − τ)/τ), ±5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
+
+    The gap is relative to τ: an absolute gap of 0.05 nats is a quarter of a good binary classifier's cross-entropy,
+    yet would move log λ by 0.1 only in a whole run of 400 steps an epoch.
     """
 
     steps_per_epoch: int

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import shutil
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
 from splade.config.load import config_from_dict
 from splade.errors import LexicalSAEError, ModelError
 from splade.models.backbone import Backbone
+from splade.utils.atomic import written_whole
 
 if TYPE_CHECKING:
     from splade.models.lexical_sae import LexicalSAE
@@ -37,10 +35,7 @@ def library_versions() -> dict[str, str]:
 
 def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> str:
     """Write `folder` whole or not at all; `record` is kept beside the settings. Returns the weights' SHA-256."""
-    aside = folder.with_name(f".writing_{folder.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    try:
-        aside.mkdir(parents=True)
+    with written_whole(folder, lambda reason: _not_written(folder, reason)) as aside:
         tensors = {name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}
         # These were rounded to half precision when they were made; nothing is lost by saving them so.
         fixed = dict(model.named_buffers()) | {n: p for n, p in model.named_parameters() if ".reader." in n}
@@ -61,16 +56,14 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
         (aside / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8")
         model.backbone.config.save_pretrained(aside)
         model.tokenizer.save_pretrained(aside)
-    except (OSError, SafetensorError) as error:  # a disk that fills up under safetensors is an error of its own
-        shutil.rmtree(aside, ignore_errors=True)
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(
-            f"The model could not be written to {folder} ({reason}); make room or choose another folder, and run again "
-            "with --resume."
-        ) from error
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(aside, folder)
     return content_hash
+
+
+def _not_written(folder: Path, reason: object) -> ModelError:
+    return ModelError(
+        f"The model could not be written to {folder} ({reason}); make room or choose another folder, and run again "
+        "with --resume."
+    )
 
 
 def load_model(folder: Path) -> LexicalSAE:

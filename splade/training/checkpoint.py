@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from splade.errors import CheckpointError
 from splade.training.constants import KEPT_CHECKPOINTS
+from splade.utils.atomic import written_whole
 
 TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
 
@@ -31,24 +31,20 @@ class Checkpoint:
 
 def save_checkpoint(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
     """Write `folder/step_…` so that it is there whole or not at all, then remove all but the newest two."""
-    target, aside = folder / f"step_{step:08d}", folder / f".writing_{step:08d}"
-    shutil.rmtree(aside, ignore_errors=True)
-    try:
-        aside.mkdir(parents=True)
+    target = folder / f"step_{step:08d}"
+
+    def failure(reason: object) -> CheckpointError:
+        return CheckpointError(
+            f"The checkpoint of step {step} could not be written to {folder} ({reason}); earlier checkpoints are "
+            "untouched, so make room and start again with --resume."
+        )
+
+    with written_whole(target, failure) as aside:
         save_file({k: v.detach().contiguous().cpu() for k, v in checkpoint.tensors.items()}, aside / TENSORS)
         (aside / STATE).write_text(json.dumps(checkpoint.state))
         (aside / MANIFEST).write_text(json.dumps({name: _sha256(aside / name) for name in (TENSORS, STATE)}))
         for name in (TENSORS, STATE, MANIFEST):
             _flush(aside / name)
-    except (OSError, SafetensorError) as error:  # a disk that fills up under safetensors is an error of its own
-        shutil.rmtree(aside, ignore_errors=True)
-        reason = getattr(error, "strerror", None) or error
-        raise CheckpointError(
-            f"The checkpoint of step {step} could not be written to {folder} ({reason}); earlier checkpoints are "
-            "untouched, so make room and start again with --resume."
-        ) from error
-    shutil.rmtree(target, ignore_errors=True)
-    os.replace(aside, target)
     for old in list_checkpoints(folder)[:-KEPT_CHECKPOINTS]:
         shutil.rmtree(old, ignore_errors=True)
     return target

@@ -83,7 +83,7 @@ def test_the_same_step_may_be_saved_again(tmp_path: Path) -> None:
 class TestInterrupted:
     def test_a_folder_left_half_written_is_ignored_and_then_replaced(self, tmp_path: Path) -> None:
         save_two(tmp_path)
-        left = tmp_path / ".writing_00000030"
+        left = tmp_path / ".writing_step_00000030"
         left.mkdir()
         (left / TENSORS).write_bytes(b"half")
         checkpoint, refused = newest_checkpoint(tmp_path)
