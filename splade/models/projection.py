@@ -92,9 +92,13 @@ def scan_columns(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> 
     batch, length, width = hidden.shape
     source = _live_source(live)  # (B, L)
     rows = hidden.reshape(-1, width).index_select(0, source.flatten())  # (B·L, d): dead rows repeat a live one
+    # One tile for all: made anew each time, among the small results that stay, they would tear the heap into pieces.
+    space = rows.new_empty(len(rows) * min(TILE_COLUMNS, len(table)))
     positions, columns, scores = [], [], []
     for start in range(0, len(table), TILE_COLUMNS):
-        tile = (rows @ table[start : start + TILE_COLUMNS].T).view(batch, length, -1)  # (B, L, T)
+        part = table[start : start + TILE_COLUMNS]  # (T, d)
+        tile = space[: len(rows) * len(part)].view(len(rows), len(part))
+        tile = torch.mm(rows, part.T, out=tile).view(batch, length, len(part))  # (B, L, T)
         highest = tile.amax(1)  # (B, T)
         text, column = (highest > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
         best = tile[text, :, column].argmax(1)  # (n, L) -> (n,)

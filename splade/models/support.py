@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
-from splade.models.projection import scan_columns
+from splade.models.projection import PAIR_CHUNK, scan_columns
 from splade.models.vocabulary import BLANK, Vocabulary, is_stop
 from splade.registry import Registry
 
@@ -249,9 +249,13 @@ class NeighbourhoodSupport(Support):
 
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
         position, tokens = self.candidates(scene.input_ids, scene.attended)  # (P,), (P, k)
-        vectors = scene.hidden.reshape(-1, scene.hidden.shape[-1])[position]  # (P, d)
-        near = scene.decoder.index_select(0, tokens.flatten()).view(*tokens.shape, vectors.shape[1])  # (P, k, d)
-        score = torch.bmm(near, vectors[..., None]).squeeze(-1)  # (P, k)
+        hidden = scene.hidden.reshape(-1, scene.hidden.shape[-1])  # (B·L, d)
+        score = hidden.new_empty(tokens.shape)  # (P, k)
+        step = max(1, PAIR_CHUNK // tokens.shape[1])
+        for start in range(0, len(position), step):
+            part = slice(start, start + step)
+            near = F.embedding(tokens[part], scene.decoder)  # (n, k, d)
+            score[part] = torch.bmm(near, hidden[position[part], :, None]).squeeze(-1)
         place, slot = (score > scene.floor[tokens]).nonzero(as_tuple=True)
         return position[place], tokens[place, slot], score[place, slot]
 
