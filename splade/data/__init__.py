@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from splade.data.batching import EncodedTexts, LengthBucketedBatches, collate, encode_texts, shard
+from splade.data.batching import EncodedTexts, LengthBucketedBatches, collate, encode_texts
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TextSplit, dataset_fingerprint
 
@@ -15,5 +15,4 @@ __all__ = [
     "dataset_fingerprint",
     "encode_texts",
     "load_dataset",
-    "shard",
 ]

@@ -90,15 +90,6 @@ class LengthBucketedBatches:
         return [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
 
 
-def shard(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
-    """This process's part of every batch: row ``i`` of a batch belongs to process ``i % world``.
-
-    Every process gets as many batches as there are, so that all take the same steps; the part of a batch smaller than
-    ``world`` may be empty.
-    """
-    return [batch[rank::world] for batch in batches]
-
-
 def collate(encoded: EncodedTexts, rows: Sequence[int] | np.ndarray, pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and attention mask of some texts, padded on the right to the longest of them only."""
     texts = [encoded[int(row)] for row in rows]

@@ -23,12 +23,6 @@ def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRo
     return state.rows.with_value(state.rows.value * effective)
 
 
-def compute_contrast_tensor(state: CircuitState, classes: Tensor, against: Tensor) -> SparseRows:
-    """Attribution to the difference logit[classes] − logit[against]: what speaks for one class and against another."""
-    towards, away = compute_attribution_tensor(state, classes), compute_attribution_tensor(state, against)
-    return towards.with_value(towards.value - away.value)
-
-
 def position_scores(attribution: SparseRows, num_positions: int) -> Tensor:
     """(B·L,) exact scores of input positions: with max pooling each active token came from just one of them."""
     out = torch.zeros(num_positions, dtype=attribution.value.dtype, device=attribution.value.device)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data import EncodedTexts, LengthBucketedBatches, batching, collate, encode_texts, shard
+from splade.data import EncodedTexts, LengthBucketedBatches, batching, collate, encode_texts
 from tests.builders import TokenizerKind, build_tokenizer, toy_reviews
 
 lengths_lists = st.lists(st.integers(1, 60), min_size=1, max_size=400)
@@ -77,17 +77,6 @@ def test_buckets_save_padding_and_leave_the_order_random() -> None:
 def test_unshuffled_rows_go_from_long_to_short() -> None:
     batches = LengthBucketedBatches(np.array([3, 9, 9, 1]), 2, seed=0, shuffle=False).epoch(5)
     assert [batch.tolist() for batch in batches] == [[1, 2], [0, 3]]
-
-
-@given(lengths_lists, st.integers(1, 9), st.integers(1, 4))
-def test_shards_part_every_batch(lengths: list[int], batch_size: int, world: int) -> None:
-    batches = LengthBucketedBatches(np.array(lengths), batch_size, seed=1).epoch(0)
-    shards = [shard(batches, rank, world) for rank in range(world)]
-    assert all(len(each) == len(batches) for each in shards)
-    for number, batch in enumerate(batches):
-        parts = [row for each in shards for row in each[number].tolist()]
-        assert sorted(parts) == sorted(batch.tolist())
-    assert shards[0][0].tolist() == batches[0].tolist()[::world]
 
 
 def test_collate_pads_to_the_longest_of_the_batch_only() -> None:

@@ -13,7 +13,6 @@ from splade.circuits.core import CircuitState
 from splade.mechanistic.attribution import (
     compute_active_slice_weff,
     compute_attribution_tensor,
-    compute_contrast_tensor,
     position_scores,
 )
 from splade.models.lexical_sae import LexicalSAE
@@ -93,13 +92,6 @@ def test_each_row_may_have_its_own_class(model: LexicalSAE) -> None:
     attribution = compute_attribution_tensor(state, classes)
     expected = state.logits.gather(1, classes[:, None])[:, 0] - state.b_eff.gather(1, classes[:, None])[:, 0]
     torch.testing.assert_close(attribution.sum_rows(), expected, rtol=1e-5, atol=1e-5)
-
-
-def test_a_contrast_is_the_difference_of_two_logits(model: LexicalSAE) -> None:
-    state = predict(model, TEXTS)
-    contrast = compute_contrast_tensor(state, of(state, 2), of(state, 0))
-    difference = (state.logits - state.b_eff)[:, 2] - (state.logits - state.b_eff)[:, 0]
-    torch.testing.assert_close(contrast.sum_rows(), difference, rtol=1e-5, atol=1e-5)
 
 
 def test_a_position_scores_what_the_tokens_it_gave_score(model: LexicalSAE) -> None:
