@@ -150,7 +150,7 @@ class ModelConfig:
 
 @dataclass(config=SETTINGS, frozen=True)
 class LossWeights:
-    """Weights of the four circuit losses; 0 switches one off."""
+    """Weights of the four circuit losses and of the guide; 0 switches one off."""
 
     completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
@@ -160,6 +160,8 @@ class LossWeights:
     """Few tokens may be active."""
     frequency: NonNegative = 0.1
     """Tokens that hardly ever fire are helped back."""
+    guide: NonNegative = 1.0
+    """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
 
 
 @dataclass(config=SETTINGS, frozen=True)

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.models.backbone import Backbone
+from splade.models.dense import DenseHead
 from splade.utils.cuda import pick_device, pick_dtype
 
 
@@ -23,14 +23,13 @@ class DenseState:
 
 
 class DenseClassifier(nn.Module):
-    """Mean of the last hidden states, then Linear(d, 256) → ReLU → Linear(256, C): what the sparse model gives up."""
+    """A backbone under a `DenseHead`: what the sparse model gives up."""
 
     def __init__(self, backbone: Backbone, labels: Sequence[str], hidden_size: int, dtype: str = "auto"):
         super().__init__()
         self.labels = list(labels)
         self.backbone = backbone
-        self.fc1 = nn.Linear(backbone.hidden_size, hidden_size)
-        self.fc2 = nn.Linear(hidden_size, len(labels))
+        self.head = DenseHead(backbone.hidden_size, hidden_size, len(labels))
         self.precision = pick_dtype(pick_device(), dtype)  # type: ignore[arg-type]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -40,6 +39,4 @@ class DenseClassifier(nn.Module):
             return self.backbone(input_ids, attention_mask)
 
     def classify(self, hidden: Tensor, attention_mask: Tensor) -> DenseState:
-        weight = attention_mask[..., None].float()  # (B, L, 1)
-        mean = (hidden.float() * weight).sum(1) / weight.sum(1).clamp(min=1)  # (B, d)
-        return DenseState(self.fc2(F.relu(self.fc1(mean))))
+        return DenseState(self.head(hidden, attention_mask))

@@ -20,6 +20,7 @@ LOSS_TERMS = {
     "separation": ("separation", GREEN),
     "sparsity": ("sparsity", PURPLE),
     "frequency": ("frequency", RED),
+    "guide": ("guide", GREY),
 }
 
 History = Sequence[Mapping[str, Any]]

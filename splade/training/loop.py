@@ -81,7 +81,9 @@ class Trainer:
         )
         self.folder, self.run_id, self.title = folder, run_id, title
         num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
-        self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config).to(self.device)
+        torch.manual_seed(seed)  # every process begins with the same guide
+        width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
+        self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config, width).to(self.device)
         self.batches = train.batches(batch_size, seed, shuffle=True)
         self.steps_per_epoch = math.ceil(len(self.batches) / config.gradient_accumulation_steps)
         self.total = config.max_steps or self.steps_per_epoch * config.epochs
@@ -169,8 +171,9 @@ class Trainer:
             if len(mine) == 0:
                 continue
             batch = self.train_task.batch(mine).to(self.device)
-            state = self.train_task.predict(self.model, batch)
-            loss, part = self.objective(self.model, state, batch.labels, circuit_phase, self.geco.weight)
+            sequence = self.model(batch.input_ids, batch.attention_mask)
+            state = self.train_task.decide(self.model, sequence, batch)
+            loss, part = self.objective(self.model, state, batch.labels, circuit_phase, self.geco.weight, sequence)
             (loss / rows).backward()
             totals.sums += part.sums
             loss_sum += loss.detach() / rows

@@ -1,4 +1,5 @@
-"""What is minimised: cross-entropy in the warm-up, then the circuit objective plus λ times cross-entropy."""
+"""What is minimised: cross-entropy in the warm-up, then the circuit objective plus λ times cross-entropy; in both, the
+guide where a recipe has one."""
 
 from __future__ import annotations
 
@@ -13,10 +14,12 @@ from splade.circuits.core import CircuitState
 from splade.circuits.losses import FrequencyPenalty, SeparationLoss, completeness_loss, expected_active
 from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
+from splade.training.guide import Guide
 from splade.training.recipes import RECIPES
 
-TERMS = ("ce", "completeness", "separation", "sparsity", "frequency", "active", "correct")
+TERMS = ("ce", "completeness", "separation", "sparsity", "frequency", "guide", "active", "correct")
 
 
 @dataclass
@@ -37,13 +40,15 @@ class Objective(nn.Module):
 
     active_before: Tensor
 
-    def __init__(self, num_classes: int, vocab_size: int, config: TrainingConfig):
+    def __init__(self, num_classes: int, vocab_size: int, config: TrainingConfig, width: int = 0):
+        """`width`: of the hidden states, for a guide; 0: without one."""
         super().__init__()
         self.config, self.recipe = config, RECIPES.get(config.recipe)
         if self.recipe.separation:
             self.separation = SeparationLoss(num_classes, vocab_size)
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
+        self.guide = Guide(width, num_classes) if self.recipe.guide and config.loss_weights.guide and width else None
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies
 
@@ -52,9 +57,18 @@ class Objective(nn.Module):
         return F.cross_entropy(logits, labels, label_smoothing=self.config.label_smoothing, reduction="none")
 
     def forward(
-        self, model: nn.Module, state: CircuitState, labels: Tensor, circuit_phase: bool, ce_weight: float
+        self,
+        model: nn.Module,
+        state: CircuitState,
+        labels: Tensor,
+        circuit_phase: bool,
+        ce_weight: float,
+        sequence: SparseSequence | None = None,
     ) -> tuple[Tensor, Totals]:
-        """Loss summed over rows, to be divided by the rows of the whole step, and the totals to report."""
+        """Loss summed over rows, to be divided by the rows of the whole step, and the totals to report.
+
+        `sequence`: what `state` was computed from, for the guide to read.
+        """
         ce = self.cross_entropy(state.logits, labels)
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
         loss = ce.sum()
@@ -65,6 +79,9 @@ class Objective(nn.Module):
             weights = self.config.loss_weights
             loss = ce_weight * ce.sum() + sum(getattr(weights, name) * term.sum() for name, term in circuit.items())
             terms |= circuit
+        if self.guide is not None and sequence is not None:
+            terms["guide"] = self.guide(sequence, state.logits, labels)
+            loss = loss + self.config.loss_weights.guide * terms["guide"].sum()
         sums = torch.stack([terms[name].detach().sum() if name in terms else ce.new_zeros(()) for name in TERMS])
         return loss, Totals(sums, len(labels))
 

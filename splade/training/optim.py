@@ -20,6 +20,8 @@ OPTIMIZERS: Registry[Callable[[list[dict[str, Any]], int, int], Any]] = Registry
 def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> list[dict[str, Any]]:
     """Three rates: the pretrained backbone's, the new parts', and the thresholds' (which are never decayed).
 
+    New is also the transform that stands in for a masked-LM head the checkpoint does not have.
+
     `modules` maps names to the model and any losses that learn; a threshold is a parameter of a module named `gate`.
     """
     rates = {"backbone": config.learning_rate, "head": config.head_learning_rate, "gate": config.gate_learning_rate}
@@ -28,7 +30,7 @@ def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> l
         for name, parameter in module.named_parameters():
             if not parameter.requires_grad:
                 continue
-            pretrained = name.startswith("backbone.")
+            pretrained = name.startswith("backbone.model.")
             groups["gate" if ".gate." in f".{name}" else "backbone" if pretrained else "head"].append(parameter)
     decay = {
         name: 0.0

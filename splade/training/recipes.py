@@ -19,6 +19,8 @@ class Recipe:
     """Differentiable count of active tokens, above its target."""
     frequency: bool
     """Help for under-active tokens."""
+    guide: bool
+    """A dense head beside, in both phases."""
 
     @property
     def has_circuit_phase(self) -> bool:
@@ -26,5 +28,5 @@ class Recipe:
 
 
 RECIPES: Registry[Recipe] = Registry("recipe")
-RECIPES.register("cajt")(Recipe(completeness=True, separation=True, sparsity=True, frequency=True))
-RECIPES.register("baseline")(Recipe(completeness=False, separation=False, sparsity=False, frequency=False))
+RECIPES.register("cajt")(Recipe(completeness=True, separation=True, sparsity=True, frequency=True, guide=True))
+RECIPES.register("baseline")(Recipe(completeness=False, separation=False, sparsity=False, frequency=False, guide=False))

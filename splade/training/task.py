@@ -59,4 +59,9 @@ class ClassificationTask:
     @staticmethod
     def predict(model, batch: Batch):  # type: ignore[no-untyped-def]
         """The state of each row: something with `logits` (R, C), and for a LexicalSAE all the rest."""
-        return model.classify(model(batch.input_ids, batch.attention_mask), batch.attention_mask)
+        return ClassificationTask.decide(model, model(batch.input_ids, batch.attention_mask), batch)
+
+    @staticmethod
+    def decide(model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
+        """The second half of `predict`: from what the model encoded."""
+        return model.classify(sequence, batch.attention_mask)

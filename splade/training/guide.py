@@ -1,0 +1,33 @@
+"""The guide: a dense head that learns beside the sparse one and is thrown away after training."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from splade.models.dense import DenseHead
+from splade.models.encoder import SparseSequence
+
+GUIDE_WIDTH = 256
+"""Hidden units of the guide, as many as the dense baseline has."""
+
+
+class Guide(nn.Module):
+    """(R,) CE(guide) + KL(p_guide ‖ p_sparse), with the guide's prediction a constant in the second.
+
+    Through the gate only the positions of active words learn from a text's label. The guide reads all positions, so
+    the backbone learns as it would under a dense head, and the sparse head, drawn to the guide's probabilities instead
+    of to certainty, does not let one strong word outshout the rest of a sentence. Nothing of it is in the model: a
+    prediction is the sum of words it would be without.
+    """
+
+    def __init__(self, width: int, num_classes: int):
+        super().__init__()
+        self.head = DenseHead(width, GUIDE_WIDTH, num_classes)
+
+    def forward(self, sequence: SparseSequence, logits: Tensor, labels: Tensor) -> Tensor:
+        """`logits` (R, C): what the sparse head said of the same texts."""
+        guide = self.head(sequence.hidden, sequence.attention_mask)  # (R, C)
+        log_p = F.log_softmax(guide.detach(), -1)
+        distance = F.kl_div(F.log_softmax(logits, -1), log_p, log_target=True, reduction="none").sum(-1)
+        return F.cross_entropy(guide, labels, reduction="none") + distance
