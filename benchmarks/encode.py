@@ -27,8 +27,9 @@ from splade.errors import DataError, LexicalSAEError
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
 from splade.models.pretrained import ALIASES
+from splade.models.support import NeighbourhoodSupport
 
-SPARSE_ENCODER, BACKBONE = "SparseEncoder", "bare backbone"
+SPARSE_ENCODER, BACKBONE, REMEMBERING = "SparseEncoder", "bare backbone", "neighbourhood, split words known"
 SUPPORTS: tuple[SupportName, ...] = ("full", "neighbourhood")
 FASTER = {"full": 2.5, "neighbourhood": 4.5}
 LARGEST_MEMORY = 0.45
@@ -65,8 +66,12 @@ def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], st
     return tuple(texts[:count]), origin
 
 
-def build_ours(job: Job, support: SupportName, project: bool = True) -> Work:
-    """A LexicalSAE, untrained but with calibrated thresholds; without `project`, its backbone alone."""
+def build_ours(job: Job, support: SupportName, project: bool = True, remember: bool = False) -> Work:
+    """A LexicalSAE, untrained but with calibrated thresholds; without `project`, its backbone alone.
+
+    Words the tokenizer splits are read once and then remembered; unless `remember`, every call meets all of its words
+    for the first time.
+    """
     torch.manual_seed(0)
     backbone, tokenizer = Backbone.from_name(job.backbone)
     # `full` is meant as the SparseEncoder does it: every token at every position, stop words too.
@@ -79,6 +84,9 @@ def build_ours(job: Job, support: SupportName, project: bool = True) -> Work:
         return [collate(encoded, rows, tokenizer.pad_token_id) for rows in order.epoch(0)]
 
     def work() -> dict[str, float]:
+        for each in model.encoder.supports:
+            if isinstance(each, NeighbourhoodSupport) and not remember:
+                each.forget_words()
         with torch.inference_mode():
             sequences = (model(input_ids, mask) for input_ids, mask in batches(job.texts))
             if not project:
@@ -138,6 +146,7 @@ def run(rounds: int = 5, count: int = 256, root: str | None = None, **options: A
     rivals = [
         Rival(SPARSE_ENCODER, build_sparse_encoder, {"job": job}),
         *(Rival(name, build_ours, {"job": job, "support": name}) for name in SUPPORTS),
+        Rival(REMEMBERING, build_ours, {"job": job, "support": "neighbourhood", "remember": True}),
         Rival(BACKBONE, build_ours, {"job": job, "support": "full", "project": False}),
     ]
     found = compare(rivals, rounds)

@@ -119,6 +119,7 @@ def test_encode_reports_every_rival_and_goal(
         "SparseEncoder",
         "full",
         "neighbourhood",
+        "neighbourhood, split words known",
         "bare backbone",
     ]
     assert all(each["facts"]["texts_per_s"] == 9.0 for each in figures["measurements"])

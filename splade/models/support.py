@@ -26,6 +26,9 @@ SUPPORTS: Registry[type[Support]] = Registry("support")
 # Words the reader reads at a time.
 WORDS_AT_A_TIME = 256
 
+# Split words remembered before all are forgotten: some 50 MB, and a long-running service meets new ones for ever.
+REMEMBERED_WORDS = 100_000
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -180,6 +183,8 @@ class NeighbourhoodSupport(Support):
         A word stands alone between the special tokens; its score for a whole word v is h̄·E[v] + b[v], with h̄ the mean
         of its pieces' hidden states and E, b the untrained decoder.
         """
+        if len(self._split_words) > REMEMBERED_WORDS:
+            self.forget_words()
         unknown = sorted({word for word in words if word not in self._split_words}, key=lambda w: (len(w), w))
         if unknown:
             whole = self.get_buffer("words")
@@ -190,6 +195,10 @@ class NeighbourhoodSupport(Support):
                 self._split_words.update(zip(chunk, near, strict=True))
         device = self.neighbours.device
         return torch.stack([self._split_words[word].to(device) for word in words])
+
+    def forget_words(self) -> None:
+        """Drop what `read_words` remembers."""
+        self._split_words.clear()
 
     def _mean_hidden(self, words: list[tuple[int, ...]]) -> Tensor:
         """(n, d) mean hidden state of each word's pieces."""

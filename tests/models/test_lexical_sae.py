@@ -85,9 +85,19 @@ def test_split_words_are_read_by_the_untrained_backbone(folder: Path) -> None:
     with torch.no_grad():  # training moves the backbone, never the reading
         for parameter in model.backbone.parameters():
             parameter.add_(torch.randn_like(parameter))
-    support._split_words.clear()
+    support.forget_words()
     model.train()
     assert torch.equal(support.allows(input_ids, mask.bool()), allowed)
+
+
+def test_a_service_does_not_remember_words_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("splade.models.support.REMEMBERED_WORDS", 1)
+    model = build_model(folder)
+    support = model.encoder.supports[0]
+    for text in ("unwatchable goodly", "unfunny", "goodly"):
+        expected = support.allows(*encode(model, [text])).clone()
+        assert torch.equal(support.allows(*encode(model, [text])), expected)
+        assert 1 <= len(support._split_words) <= 2
 
 
 def test_padding_changes_nothing(model: LexicalSAE) -> None:
