@@ -200,10 +200,12 @@ def explain(
     explanations = explain_batch(loaded, wanted, target)
     if as_json:  # the table says it itself
         _say_cut(sum(e.truncated for e in explanations), loaded.max_length)
-    for explanation in explanations:
+    for number, explanation in enumerate(explanations):
         if as_json:
             print(json.dumps(explanation.to_json()))  # ASCII: some readers end lines at other characters too
         else:
+            if number:
+                out.print()
             print_explanation(explanation, out, top)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +24,8 @@ TOP_TOKENS = 8
 """Rows of the second table, which only has to name the strongest tokens."""
 
 MAX_WORD_WIDTH = 22
+GAP = 2
+"""Cells between two columns of a table."""
 REASONS = 4
 
 
@@ -69,19 +74,28 @@ def _coloured_text(explanation: Explanation) -> Text:
 def _word_table(explanation: Explanation, console: Console, top: int) -> Table:
     table = Table(box=None, pad_edge=False, show_edge=False)
     rows = word_rows(explanation, top)
-    # Only the reasons may be cut where the terminal is narrow: a sum needs its numbers whole.
-    name = min(MAX_WORD_WIDTH, max(len(row.name) for row in rows))
-    table.add_column("word", min_width=name, max_width=MAX_WORD_WIDTH, no_wrap=True, overflow="ellipsis")
-    table.add_column("score", justify="right", no_wrap=True, min_width=max(len(row.printed) for row in rows))
-    table.add_column("", no_wrap=True, min_width=2 * BAR_HALF + 1)
+    # Only reasons are left out where the terminal is narrow: a sum needs its numbers whole.
+    name = max([*(cell_len(row.name) for row in rows[:-1]), cell_len(f"= {rows[-1].name}")])
+    widths = [min(MAX_WORD_WIDTH, name), max(len(row.printed) for row in rows), 2 * BAR_HALF + 1]
+    room = console.width - sum(widths) - GAP * len(widths)
+    table.add_column("word", min_width=widths[0], max_width=MAX_WORD_WIDTH, no_wrap=True, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True, min_width=widths[1])
+    table.add_column("", no_wrap=True, min_width=widths[2])
     table.add_column("because of", overflow="ellipsis", no_wrap=True)
     largest = max((abs(row.score) for row in rows[:-1]), default=0.0)
     solid = "#" if console.options.ascii_only else "█"
     for row in rows[:-1]:
-        reasons = row.source.tokens[:REASONS] if isinstance(row.source, WordScore) else []
-        table.add_row(*_name_and_score(row), _bar(row.score, largest, solid), Text(", ".join(reasons)))
+        reasons = _fitting(row.source.tokens[:REASONS], room) if isinstance(row.source, WordScore) else ""
+        table.add_row(*_name_and_score(row), _bar(row.score, largest, solid), Text(reasons))
     _add_logit(table, rows[-1])
     return table
+
+
+def _fitting(reasons: Sequence[str], room: int) -> str:
+    """As many whole words as fit, the first in any case."""
+    while len(reasons) > 1 and cell_len(", ".join(reasons)) > room:
+        reasons = reasons[:-1]
+    return ", ".join(reasons)
 
 
 def _token_table(explanation: Explanation) -> Table:
