@@ -93,21 +93,17 @@ def train(
 ) -> None:
     """Train a model, measure it on the test split, and leave model, results and report in output_dir."""
     from splade.config.load import config_to_yaml, load_config
-    from splade.pipelines import run_experiment
+    from splade.pipelines import prepare, run_experiment
 
     settings = load_config(config, set_ or [])
     if dry_run:
-        from splade.data.loader import load_dataset
-        from splade.models.backbone import Backbone
-
-        dataset = load_dataset(settings.data, settings.seed)
-        backbone, _ = Backbone.from_name(settings.model.name, revision=settings.model.revision)
+        ready = prepare(settings, resume=resume, overwrite=overwrite)
         print(config_to_yaml(settings), end="")
-        for sentence in (dataset.source, *dataset.notes, backbone.notice):
-            if sentence:
-                print(f"# {sentence}")
-        sizes = f"{len(dataset.train)} training, {len(dataset.validation)} validation, {len(dataset.test)} test texts"
-        print(f"# {sizes}; labels: {', '.join(dataset.label_names)}")
+        for sentence in (ready.dataset.source, *ready.notes):
+            print(f"# {sentence}")
+        sizes = f"{len(ready.train)} training, {len(ready.validation)} validation, {len(ready.test)} test texts"
+        print(f"# {sizes}; labels: {', '.join(ready.dataset.label_names)}")
+        print(f"# {ready.trainer.total} steps of {ready.batch_size} texts, {ready.trainer.warmup} of them warm-up")
         return
     results = run_experiment(settings, resume=resume, overwrite=overwrite, console=err)
     if results:

@@ -23,7 +23,7 @@ from splade.data.loader import load_dataset
 from splade.data.types import Dataset, dataset_fingerprint
 from splade.errors import ConfigError
 from splade.evaluation.dense_baseline import DenseClassifier
-from splade.evaluation.mechanistic import evaluate, predictions
+from splade.evaluation.mechanistic import evaluate, lexicon_meter, predictions
 from splade.inference import explain_batch
 from splade.models.backbone import Backbone
 from splade.models.dictionary import choose_dictionary
@@ -38,8 +38,8 @@ from splade.utils.cuda import peak_rss_mb, seed_everything
 
 
 @dataclass(frozen=True)
-class TrainedRun:
-    """A training that is finished, with all it was made of."""
+class PreparedRun:
+    """A training that could begin: everything is loaded, built and checked, nothing is written."""
 
     config: Config
     dataset: Dataset
@@ -47,16 +47,24 @@ class TrainedRun:
     train: ClassificationTask
     validation: ClassificationTask
     test: ClassificationTask
-    outcome: TrainingOutcome
     batch_size: int
+    trainer: Trainer
     accelerator: Accelerator
     notes: list[str]
+    """Sentences a reader of the results should not miss."""
 
 
-def setup_and_train(
+@dataclass(frozen=True)
+class TrainedRun(PreparedRun):
+    """A training that is finished, with all it was made of."""
+
+    outcome: TrainingOutcome
+
+
+def prepare(
     config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
-) -> TrainedRun:
-    """Load data and backbone, train, and save the model to `output_dir/model`.
+) -> PreparedRun:
+    """Load data and backbone and build model and trainer; whatever is wrong with the settings shows here.
 
     An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it.
     """
@@ -91,8 +99,8 @@ def setup_and_train(
         [(b.input_ids, b.attention_mask) for b in train.in_order(64, accelerator.device, rows)],
         config.training.active_target,
     )
+    lexicon_meter(model, config.evaluation)  # a wrong lexicon must not come to light after an hour of training
     batch_size = config.training.batch_size or choose_batch_size(backbone, max_length)
-    folder = Path(config.output_dir)
     trainer = Trainer(
         model,
         train,
@@ -100,21 +108,35 @@ def setup_and_train(
         config.training,
         batch_size=batch_size,
         seed=config.seed,
-        folder=folder,
+        folder=Path(config.output_dir),
         run_id=run_id(config, dataset),
         accelerator=accelerator,
         console=console,
     )
-    if accelerator.is_main_process and not resume:  # only now: whatever could be wrong has been checked
+    notes = [*dataset.notes, *_notes(config, train, test, backbone, max_length)]
+    return PreparedRun(config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes)
+
+
+def setup_and_train(
+    config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
+) -> TrainedRun:
+    """Load data and backbone, train, and save the model to `output_dir/model`; see `prepare`."""
+    run = prepare(config, resume=resume, overwrite=overwrite, console=console)
+    folder, main = Path(config.output_dir), run.accelerator.is_main_process
+    if main and not resume:  # only now: whatever could be wrong has been checked
         clear_output_dir(folder)
         _write_config(config)
-    outcome = trainer.run(resume)
-    if accelerator.is_main_process:
+    outcome = run.trainer.run(resume)
+    if main:
         _write_config(config)
-        model.save_pretrained(folder / "model", dataset=dataset.name, seed=config.seed)
-    accelerator.wait_for_everyone()
-    notes = [*dataset.notes, *_notes(config, train, test, outcome, backbone, max_length)]
-    return TrainedRun(config, dataset, model, train, validation, test, outcome, batch_size, accelerator, notes)
+        run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed)
+    run.accelerator.wait_for_everyone()
+    if config.training.recipe != "baseline" and not outcome.satisfied:
+        run.notes.append(
+            "No validated checkpoint satisfied the constraint on cross-entropy and sparsity; the most accurate one of "
+            "the circuit phase was kept. Train longer, or raise training.active_target."
+        )
+    return TrainedRun(**vars(run), outcome=outcome)
 
 
 def run_experiment(
@@ -287,11 +309,10 @@ def _notes(
     config: Config,
     train: ClassificationTask,
     test: ClassificationTask,
-    outcome: TrainingOutcome,
     backbone: Backbone,
     max_length: int,
 ) -> list[str]:
-    """Sentences a reader of the results should not miss."""
+    """What was found missing or had to be cut."""
     notes = [backbone.notice] if backbone.notice else []
     if max_length < config.data.max_length:
         notes.append(f"data.max_length is {config.data.max_length}, but the backbone reads {max_length} tokens.")
@@ -299,11 +320,6 @@ def _notes(
         if task.encoded.truncated:
             share = task.encoded.truncated / len(task)
             notes.append(f"{task.encoded.truncated} {name} texts ({share:.0%}) were cut to {max_length} tokens.")
-    if config.training.recipe != "baseline" and not outcome.satisfied:
-        notes.append(
-            "No validated checkpoint satisfied the constraint on cross-entropy and sparsity; the most accurate one of "
-            "the circuit phase was kept. Train longer, or raise training.active_target."
-        )
     return notes
 
 

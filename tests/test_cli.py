@@ -147,6 +147,22 @@ class TestTrain:
         settings = yaml.safe_load(done.stdout)
         assert settings["output_dir"] == str(output) and settings["training"]["active_target"] == 10.0
         assert "# 128 training, 48 validation, 48 test texts; labels: negative, positive" in done.stdout
+        assert "# 16 steps of 16 texts, 6 of them warm-up" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("wrong", "sentence"),
+        [("training.max_steps=2", "both phases need steps"), ("evaluation.lexicon=nosuch.txt", "which is no file")],
+    )
+    def test_a_dry_run_finds_what_would_go_wrong(
+        self, toy_run: ToyRun, tmp_path: Path, wrong: str, sentence: str
+    ) -> None:
+        for dry in (["--dry-run"], []):  # and training finds it before it begins
+            done = run_cli("train", *toy_run.sets(tmp_path / "out"), "--set", wrong, *dry)
+            assert done.exit_code == 2 and sentence in done.stderr
+            assert not (tmp_path / "out").exists()
+
+    def test_a_dry_run_refuses_what_training_would_refuse(self, toy_run: ToyRun) -> None:
+        assert "--overwrite" in run_cli("train", *toy_run.sets(toy_run.folder), "--dry-run").stderr
 
     def test_a_dry_run_leaves_an_earlier_run_alone(self, toy_run: ToyRun) -> None:
         before = weights(toy_run.folder)

@@ -110,7 +110,7 @@ def evaluate(
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[: config.max_samples])
     completeness = CompletenessMeter(model, config.completeness_shares, seed)
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
-    lexicon, positive = _lexicon(model, config)
+    lexicon, positive = lexicon_meter(model, config)
     predicted, gold, counts, errors = [], [], [], []
     there = total = 0.0
     for batch in task.in_order(config.batch_size, model.device, rows):
@@ -150,7 +150,8 @@ def evaluate(
     )
 
 
-def _lexicon(model: LexicalSAE, config: EvaluationConfig) -> tuple[LexiconMeter | None, int | None]:
+def lexicon_meter(model: LexicalSAE, config: EvaluationConfig) -> tuple[LexiconMeter | None, int | None]:
+    """What measures agreement with the lexicon asked for, and the class its good words should speak for."""
     if config.lexicon is None:
         return None, None
     positive = positive_class(model.labels)
