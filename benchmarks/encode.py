@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -25,11 +25,15 @@ from splade.data.packaged import packaged_source
 from splade.data.root import ENVIRONMENT_VARIABLE, root_source
 from splade.errors import DataError, LexicalSAEError
 from splade.models.backbone import Backbone
+from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
 from splade.models.pretrained import ALIASES
+from splade.models.projection import TILE_COLUMNS
 from splade.models.support import NeighbourhoodSupport
 
-SPARSE_ENCODER, BACKBONE, REMEMBERING = "SparseEncoder", "bare backbone", "neighbourhood, split words known"
+SPARSE_ENCODER, REMEMBERING = "SparseEncoder", "neighbourhood, split words known"
+BACKBONE, PRODUCT = "bare backbone", "bare backbone and product"
+Until = Literal["backbone", "product", "rows"]
 SUPPORTS: tuple[SupportName, ...] = ("full", "neighbourhood")
 FASTER = {"full": 2.5, "neighbourhood": 4.5}
 LARGEST_MEMORY = 0.45
@@ -66,8 +70,11 @@ def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], st
     return tuple(texts[:count]), origin
 
 
-def build_ours(job: Job, support: SupportName, project: bool = True, remember: bool = False) -> Work:
-    """A LexicalSAE, untrained but with calibrated thresholds; without `project`, its backbone alone.
+def build_ours(job: Job, support: SupportName, until: Until = "rows", remember: bool = False) -> Work:
+    """A LexicalSAE, untrained but with calibrated thresholds.
+
+    `until` stops it earlier: after its backbone, or after the backbone and the bare product of hidden states and
+    decoder, which no exact method over the whole vocabulary can do without. These two are the limits of the others.
 
     Words the tokenizer splits are read once and then remembered; unless `remember`, every call meets all of its words
     for the first time.
@@ -89,14 +96,24 @@ def build_ours(job: Job, support: SupportName, project: bool = True, remember: b
                 each.forget_words()
         with torch.inference_mode():
             sequences = (model(input_ids, mask) for input_ids, mask in batches(job.texts))
-            if not project:
-                return {"encoded": float(sum(len(sequence.input_ids) for sequence in sequences))}
+            if until != "rows":
+                return {"encoded": float(sum(_limit(model, sequence, until) for sequence in sequences))}
             rows = [model.encoder.pool(sequence)[0] for sequence in sequences]
         encoded = sum(each.num_rows for each in rows)
         return {"encoded": float(encoded), "active": sum(len(each) for each in rows) / encoded}
 
     model.calibrate(batches(job.texts[: job.batch_size]), job.active / INITIAL_DENSITY)
     return work
+
+
+def _limit(model: LexicalSAE, sequence: SparseSequence, until: Until) -> int:
+    """The product where it is wanted, in tiles that are thrown away; the number of texts."""
+    if until == "product":
+        rows = sequence.hidden.flatten(0, 1)  # (B·L, d)
+        space = rows.new_empty(len(rows), TILE_COLUMNS)
+        for part in model.encoder.weight.to(rows.dtype).split(TILE_COLUMNS):
+            torch.mm(rows, part.T, out=space[:, : len(part)])
+    return len(sequence.input_ids)
 
 
 def build_sparse_encoder(job: Job) -> Work:
@@ -147,7 +164,8 @@ def run(rounds: int = 5, count: int = 256, root: str | None = None, **options: A
         Rival(SPARSE_ENCODER, build_sparse_encoder, {"job": job}),
         *(Rival(name, build_ours, {"job": job, "support": name}) for name in SUPPORTS),
         Rival(REMEMBERING, build_ours, {"job": job, "support": "neighbourhood", "remember": True}),
-        Rival(BACKBONE, build_ours, {"job": job, "support": "full", "project": False}),
+        Rival(BACKBONE, build_ours, {"job": job, "support": "full", "until": "backbone"}),
+        Rival(PRODUCT, build_ours, {"job": job, "support": "full", "until": "product"}),
     ]
     found = compare(rivals, rounds)
     theirs = found[SPARSE_ENCODER]

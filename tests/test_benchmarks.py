@@ -121,6 +121,7 @@ def test_encode_reports_every_rival_and_goal(
         "neighbourhood",
         "neighbourhood, split words known",
         "bare backbone",
+        "bare backbone and product",
     ]
     assert all(each["facts"]["texts_per_s"] == 9.0 for each in figures["measurements"])
     assert [each["goal"] for each in figures["goals"]] == [">= 2.5", "<= 0.45", ">= 4.5", "<= 0.45"]
@@ -134,7 +135,8 @@ def _job(folder: Path) -> encode.Job:
 def test_ours_encodes_every_text(tiny_backbone_path: Path, support: str) -> None:
     facts = encode.build_ours(_job(tiny_backbone_path), support)()  # type: ignore[arg-type]
     assert facts["encoded"] == 9 and 0 < facts["active"] < 60
-    assert encode.build_ours(_job(tiny_backbone_path), support, project=False)() == {"encoded": 9}  # type: ignore[arg-type]
+    for until in ("backbone", "product"):
+        assert encode.build_ours(_job(tiny_backbone_path), support, until)() == {"encoded": 9}  # type: ignore[arg-type]
 
 
 def test_the_sparse_encoder_is_as_sparse_as_ours(tiny_backbone_path: Path) -> None:
