@@ -93,7 +93,7 @@ def build_ours(job: Job, support: SupportName, until: Until = "rows", remember: 
     def work() -> dict[str, float]:
         for each in model.encoder.supports:
             if isinstance(each, NeighbourhoodSupport) and not remember:
-                each.forget_words()
+                each.reader.forget()
         with torch.inference_mode():
             sequences = (model(input_ids, mask) for input_ids, mask in batches(job.texts))
             if until != "rows":

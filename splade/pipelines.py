@@ -79,8 +79,6 @@ def prepare(
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
     if backbone.notice:
         console.print(backbone.notice, highlight=False, markup=False, soft_wrap=True)
-    if not config.model.train_embeddings:
-        backbone.input_embeddings().weight.requires_grad_(False)
     max_length = min(config.data.max_length, backbone.max_length)
     train, validation, test = (
         ClassificationTask(split, tokenizer, max_length) for split in (dataset.train, dataset.validation, dataset.test)
@@ -227,7 +225,7 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
     seed_everything(config.seed)
     backbone, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
     if not config.model.train_embeddings:
-        backbone.input_embeddings().weight.requires_grad_(False)
+        backbone.freeze_embeddings()
     model = DenseClassifier(backbone, run.dataset.label_names, config.model.hidden_size, config.model.dtype)
     trainer = Trainer(
         model,

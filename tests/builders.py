@@ -260,13 +260,21 @@ class TableReader(nn.Module):
 
     def __init__(self, embeddings: Tensor) -> None:
         super().__init__()
-        self.embeddings = nn.Parameter(embeddings)
+        self.embeddings = nn.Embedding.from_pretrained(embeddings, freeze=False)
+
+    def input_embeddings(self) -> nn.Embedding:
+        return self.embeddings
 
     def frozen_embeddings(self) -> Tensor:
-        return self.embeddings.detach().clone()
+        return self.embeddings.weight.detach().clone()
+
+    decoder_is_embeddings = True
+
+    def decoder_rows(self, tokens: Tensor | slice) -> Tensor:
+        return F.normalize(self.frozen_embeddings()[tokens], dim=1)
 
     def decoder(self) -> tuple[Tensor, Tensor]:
-        return F.normalize(self.frozen_embeddings(), dim=1), torch.zeros(len(self.embeddings))
+        return self.decoder_rows(slice(None)), torch.zeros(self.embeddings.num_embeddings)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return F.normalize(self.embeddings, dim=1)[input_ids]
+        return F.normalize(self.embeddings(input_ids), dim=-1)

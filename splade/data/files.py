@@ -10,9 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-import pyarrow
-import pyarrow.parquet
-
 from splade.config.schema import DataConfig
 from splade.data.columns import raw_split
 from splade.data.types import Columns, RawSplit, Source
@@ -52,8 +49,7 @@ def read_columns(path: Path) -> Columns:
         raise DataError(f"The file {path} ends in none of {known} (each also .gz) or .parquet; convert or rename it.")
     try:
         if kind == "parquet":
-            table = pyarrow.parquet.read_table(path)
-            return {name: table.column(name).to_pylist() for name in table.column_names}
+            return _read_parquet(path)
         # utf-8-sig: spreadsheets put a byte-order mark before the first column's name.
         with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as stream:
             return readers.get(kind)(stream, path)
@@ -63,12 +59,20 @@ def read_columns(path: Path) -> Columns:
         raise DataError(
             f"The file {path} is not a whole gzip file; it is damaged, so fetch or pack it again."
         ) from None
-    except pyarrow.ArrowException:
-        raise DataError(f"The file {path} is not a whole Parquet file; it is damaged, so fetch it again.") from None
     except OSError as error:
         raise DataError(
             f"The file {path} cannot be read ({error.strerror or error}); check it and its rights."
         ) from None
+
+
+def _read_parquet(path: Path) -> Columns:
+    import pyarrow.parquet  # 25 MB that a model in use does without
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except pyarrow.ArrowException:
+        raise DataError(f"The file {path} is not a whole Parquet file; it is damaged, so fetch it again.") from None
+    return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
 def _read_delimited(stream: IO[str], path: Path, delimiter: str) -> Columns:

@@ -110,6 +110,10 @@ class Backbone(nn.Module):
         """The word embeddings that turn token ids into the first layer's input."""
         return cast(nn.Embedding, self.model.get_input_embeddings())
 
+    def freeze_embeddings(self) -> None:
+        """Training leaves the word embeddings as they are."""
+        self.input_embeddings().weight.requires_grad_(False)
+
     def frozen_embeddings(self) -> Tensor:
         """A detached copy of the word embeddings, (V, d_emb)."""
         return self.input_embeddings().weight.detach().clone()
@@ -119,12 +123,21 @@ class Backbone(nn.Module):
 
         In a backbone made by :meth:`from_config` their shapes are right and their values random.
         """
-        embeddings = self.frozen_embeddings()
+        weight = self.decoder_rows(slice(None))
+        return weight, self._decoder_bias.to(weight, copy=True)
+
+    def decoder_rows(self, tokens: Tensor | slice) -> Tensor:
+        """Copies of the rows of E that belong to some tokens."""
+        embeddings = self.input_embeddings().weight.detach()
         if self.head == "repaired":
-            weight = F.normalize(embeddings, dim=-1)
-        else:
-            weight = embeddings if self._decoder_weight is None else self._decoder_weight.to(embeddings, copy=True)
-        return weight, self._decoder_bias.to(embeddings, copy=True)
+            return F.normalize(embeddings[tokens], dim=-1)
+        table = embeddings if self._decoder_weight is None else self._decoder_weight
+        return table[tokens].to(embeddings, copy=True)
+
+    @property
+    def decoder_is_embeddings(self) -> bool:
+        """Whether E follows from the input embeddings alone, as they are or row-normalised."""
+        return self._decoder_weight is None
 
     @property
     def vocab_size(self) -> int:

@@ -31,7 +31,7 @@ class LinearRegion:
     upstream: Tensor
     """(R, C, H): derivative of each logit with respect to the first layer's output."""
     words: Tensor
-    """(V, H): the first layer's weights, a row a vocabulary token."""
+    """(V, H): the first layer's weights, a row a vocabulary token; may be stored in half precision."""
     b_eff: Tensor
     """(R, C)."""
 
@@ -41,11 +41,11 @@ class LinearRegion:
 
     def columns(self, tokens: Tensor) -> Tensor:
         """(R, C, K) W_eff of chosen tokens (K,)."""
-        return self.upstream @ self.words.index_select(0, tokens).T
+        return self.upstream @ self.words.index_select(0, tokens).to(self.upstream.dtype).T
 
     def dense(self) -> Tensor:
         """(R, C, V) W_eff whole."""
-        return self.upstream @ self.words.T
+        return self.upstream @ self.words.to(self.upstream.dtype).T
 
 
 @HEADS.register("relu_mlp")
@@ -87,14 +87,16 @@ class TiedMLP(nn.Module):
     def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, *, embeddings: Tensor, **_: object):
         super().__init__()
         table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
-        self.register_buffer("words", table.half().float())  # (V, d): rounded as it is saved
+        self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
         self.mix = nn.Parameter(torch.zeros(embeddings.shape[1], hidden_size))  # A; at zero no word says anything
         self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
         self.out = nn.Linear(hidden_size, num_classes)
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         """Logits (R, C) and the linear region."""
-        meaning = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
+        tokens, entry = rows.token.unique(return_inverse=True)
+        table = self.words[tokens].float()
+        meaning = F.embedding_bag(entry, table, rows.offsets, mode="sum", per_sample_weights=rows.value)
         logits, upstream, b_eff = _after_first_layer(meaning @ self.mix, self.bias, self.out)  # meaning: (R, d)
         return logits, LinearRegion(upstream @ self.mix.T, self.words, b_eff)  # upstream: (R, C, d)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WEIGHTS, SETTINGS = "model.safetensors", "lexical_sae.json"
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a saved model's files change so that older code could not read them."""
 
 
@@ -37,10 +37,8 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
     """Write `folder` whole or not at all; `record` is kept beside the settings. Returns the weights' SHA-256."""
     with written_whole(folder, lambda reason: _not_written(folder, reason)) as aside:
         tensors = {name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}
-        # These were rounded to half precision when they were made; nothing is lost by saving them so.
-        fixed = dict(model.named_buffers()) | {n: p for n, p in model.named_parameters() if ".reader." in n}
-        rounded = [name for name in fixed if (".reader." in name or name == "head.words") and name in tensors]
-        tensors |= {name: tensors[name].half() for name in rounded if tensors[name].is_floating_point()}
+        # The reader was rounded to half precision when it was made; nothing is lost by saving it so.
+        tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
         save_file(tensors, aside / WEIGHTS)
         content_hash = hashlib.sha256((aside / WEIGHTS).read_bytes()).hexdigest()
         settings = {

@@ -6,7 +6,6 @@ for all. A model may have several: their proposals are joined.
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,15 +18,13 @@ from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.models.projection import PAIR_CHUNK, scan_columns
 from splade.models.vocabulary import BLANK, Vocabulary, is_stop
+from splade.models.word_reader import WordReader
 from splade.registry import Registry
 
 SUPPORTS: Registry[type[Support]] = Registry("support")
 
-# Words the reader reads at a time.
-WORDS_AT_A_TIME = 256
-
-# Split words remembered before all are forgotten: some 50 MB, and a long-running service meets new ones for ever.
-REMEMBERED_WORDS = 100_000
+# Tokens whose neighbours are looked for at a time: their cosines to a vocabulary of 30,522 are 8 MB.
+TOKENS_AT_A_TIME = 64
 
 
 @dataclass(frozen=True)
@@ -117,14 +114,11 @@ class NeighbourhoodSupport(Support):
     """A word and its k nearest whole words in the frozen input embeddings; nothing else can fire there.
 
     A word the tokenizer splits never surfaces as fragments: all its pieces propose the same k whole words, those that
-    the untrained backbone reads in the word standing alone (*snooze* → nap, sleepy). A frozen copy of the backbone, the
-    `reader`, stays with the model for this, since about half of all sentences hold a split word that training never
-    met, and the mean of its pieces' embeddings says little about it.
+    the untrained backbone reads in the word standing alone (*snooze* → nap, sleepy); the mean of its pieces' embeddings
+    says little about it.
     """
 
     neighbours: Tensor
-    reader_weight: Tensor
-    reader_bias: Tensor
 
     def __init__(
         self,
@@ -137,85 +131,24 @@ class NeighbourhoodSupport(Support):
         **_: object,
     ):
         super().__init__(vocabulary, exclude_stop_words)
-        # Half precision is enough to rank neighbours and is what is saved; rounding now keeps training and use alike.
-        self.reader = copy.deepcopy(backbone).half().float().requires_grad_(False).eval()
         clean = vocabulary.whole_word & ~self.excluded
         words = clean.nonzero(as_tuple=True)[0]
         if len(words) < neighbours:
             raise ConfigError(
                 f"model.neighbours is {neighbours}, but the vocabulary has only {len(words)} whole words; choose fewer."
             )
-        self.register_buffer("words", words, persistent=False)  # (W,)
-        weight, bias = backbone.decoder()
-        self.register_buffer("reader_weight", weight[words].half())  # (W, d): the untrained decoder of whole words
-        self.register_buffer("reader_bias", bias[words].half())  # (W,)
+        self.reader = WordReader(backbone, vocabulary, words, neighbours)  # for words of several pieces
         size = len(vocabulary.pieces)
-        table = torch.empty(size, neighbours, dtype=torch.long) if blank else self._table(clean, neighbours)
-        self.register_buffer("neighbours", table.int())  # (V, k): the words of one piece
-        self._split_words: dict[tuple[int, ...], Tensor] = {}  # the words of several pieces met so far
-
-    def _table(self, clean: Tensor, k: int) -> Tensor:
-        """(V, k) the whole words nearest to each token by cosine of input embeddings; a whole word is its own first."""
-        embeddings = F.normalize(self.reader.frozen_embeddings(), dim=1)  # (V, d)
-        words = self.get_buffer("words")
-        near = [
-            words[(embeddings[i : i + 2048] @ embeddings[words].T).topk(k, dim=1).indices]
-            for i in range(0, len(embeddings), 2048)
-        ]
-        table, own = torch.cat(near), torch.arange(len(embeddings))
-        lacks_own = clean & ~(table == own[:, None]).any(1)
-        table[:, -1] = torch.where(lacks_own, own, table[:, -1])
-        return table
-
-    def train(self, mode: bool = True) -> NeighbourhoodSupport:
-        super().train(mode)
-        self.reader.eval()  # it never trains: its reading of a word must not change
-        return self
+        table = (
+            torch.empty(size, neighbours, dtype=torch.int)
+            if blank
+            else _nearest_words(backbone.frozen_embeddings(), clean, neighbours)
+        )
+        self.register_buffer("neighbours", table)  # (V, k): for words of one piece
 
     @property
     def k(self) -> int:
         return self.neighbours.shape[1]
-
-    @torch.no_grad()
-    def read_words(self, words: list[tuple[int, ...]]) -> Tensor:
-        """(n, k) neighbours of words of several pieces, remembered between calls.
-
-        A word stands alone between the special tokens; its score for a whole word v is h̄·E[v] + b[v], with h̄ the mean
-        of its pieces' hidden states and E, b the untrained decoder.
-        """
-        if len(self._split_words) > REMEMBERED_WORDS:
-            self.forget_words()
-        unknown = sorted({word for word in words if word not in self._split_words}, key=lambda w: (len(w), w))
-        if unknown:
-            whole = self.get_buffer("words")
-            weight, bias = self.reader_weight.float(), self.reader_bias.float()  # (W, d), (W,)
-            for start in range(0, len(unknown), WORDS_AT_A_TIME):
-                chunk = unknown[start : start + WORDS_AT_A_TIME]
-                near = whole[(self._mean_hidden(chunk) @ weight.T + bias).topk(self.k, dim=1).indices]  # (n, k)
-                self._split_words.update(zip(chunk, near, strict=True))
-        device = self.neighbours.device
-        return torch.stack([self._split_words[word].to(device) for word in words])
-
-    def forget_words(self) -> None:
-        """Drop what `read_words` remembers."""
-        self._split_words.clear()
-
-    def _mean_hidden(self, words: list[tuple[int, ...]]) -> Tensor:
-        """(n, d) mean hidden state of each word's pieces."""
-        tokenizer, device = self.vocabulary.tokenizer, self.neighbours.device
-        before = [] if tokenizer.cls_token_id is None else [tokenizer.cls_token_id]
-        after = [] if tokenizer.sep_token_id is None else [tokenizer.sep_token_id]
-        room = self.reader.max_length - len(before) - len(after)
-        words = [word[:room] for word in words]
-        length = len(before) + max(map(len, words)) + len(after)
-        ids = torch.full((len(words), length), tokenizer.pad_token_id or 0)
-        mask, inside = torch.zeros_like(ids), torch.zeros(len(words), length)
-        for row, word in enumerate(words):
-            whole = torch.tensor([*before, *word, *after])
-            ids[row, : len(whole)], mask[row, : len(whole)] = whole, 1
-            inside[row, len(before) : len(before) + len(word)] = 1 / len(word)
-        hidden = self.reader(ids.to(device), mask.to(device)).float()  # (n, L, d)
-        return (hidden * inside.to(device)[..., None]).sum(1)
 
     def _split_words_of(
         self, input_ids: Tensor, attended: Tensor | None = None
@@ -250,7 +183,7 @@ class NeighbourhoodSupport(Support):
             row_of = torch.full((len(ids),), -1, dtype=torch.long)
             row_of[list(split)] = torch.arange(len(split))
             row = torch.where(word >= 0, row_of.to(ids.device)[word], -1)  # (B·L,): which split word, or −1
-            found = self.read_words(list(split.values()))  # (S, k)
+            found = self.reader.read(list(split.values()))  # (S, k)
             tokens = torch.where((row >= 0)[:, None], found[row], tokens)
             live |= row >= 0
         position = live.nonzero(as_tuple=True)[0]
@@ -273,3 +206,15 @@ class NeighbourhoodSupport(Support):
         position, tokens = self.candidates(input_ids, attended)
         allowed[position[:, None], tokens] = True
         return allowed.view(*input_ids.shape, -1)
+
+
+def _nearest_words(embeddings: Tensor, words: Tensor, k: int) -> Tensor:
+    """(V, k) tokens among `words` (V,) bool nearest to each by cosine of embeddings (V, d); each word has itself."""
+    embeddings = F.normalize(embeddings, dim=1)
+    table, own = torch.empty(len(embeddings), k, dtype=torch.int), torch.arange(len(embeddings))
+    for rows in own.split(TOKENS_AT_A_TIME):
+        cosine = embeddings[rows] @ embeddings.T  # (n, V)
+        table[rows] = cosine.masked_fill_(~words, -torch.inf).topk(k, dim=1).indices.int()
+    lacks_own = words & ~(table == own[:, None]).any(1)
+    table[:, -1] = torch.where(lacks_own, own, table[:, -1])
+    return table

@@ -66,38 +66,15 @@ def test_token_dropout_leaves_out_active_tokens_in_training_only(folder: Path) -
     torch.testing.assert_close(in_training.rows.value[active][kept], 2 * in_training.scores[active][kept])
 
 
-def test_split_words_are_read_by_the_untrained_backbone(folder: Path) -> None:
-    model = build_model(folder, neighbours=5)
-    input_ids, mask = encode(model, ["an unwatchable film", "good", "the unwatchable goodly movie"])
-    support = model.encoder.supports[0]
-    allowed = support.allows(input_ids, mask.bool())  # (B, L, V)
-    pieces = model.vocabulary.word_groups(input_ids, mask) == 1  # the second word of each text
-
-    alone, alone_mask = encode(model, ["unwatchable"])
-    hidden = model.backbone(alone, alone_mask)[0, 1:-1].mean(0)  # between [CLS] and [SEP]
-    words = (model.vocabulary.whole_word & ~model.vocabulary.stop).nonzero().flatten()
-    scores = (hidden @ model.encoder.weight.T + model.encoder.bias)[words]
-    expected = set(words[scores.topk(5).indices].tolist())
-    for text in (0, 2):
-        for row in allowed[text][pieces[text]]:
-            assert set(row.nonzero().flatten().tolist()) == expected
-
-    with torch.no_grad():  # training moves the backbone, never the reading
-        for parameter in model.backbone.parameters():
-            parameter.add_(torch.randn_like(parameter))
-    support.forget_words()
-    model.train()
-    assert torch.equal(support.allows(input_ids, mask.bool()), allowed)
-
-
-def test_a_service_does_not_remember_words_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splade.models.support.REMEMBERED_WORDS", 1)
-    model = build_model(folder)
-    support = model.encoder.supports[0]
-    for text in ("unwatchable goodly", "unfunny", "goodly"):
-        expected = support.allows(*encode(model, [text])).clone()
-        assert torch.equal(support.allows(*encode(model, [text])), expected)
-        assert 1 <= len(support._split_words) <= 2
+def test_without_gradient_texts_are_read_a_few_at_a_time(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = encode(model, TEXTS)
+    together = model(*batch).hidden  # gradients are on: at once
+    seen = []
+    model.backbone.register_forward_pre_hook(lambda _, args: seen.append(len(args[0])))
+    monkeypatch.setattr("splade.models.lexical_sae.POSITIONS_AT_A_TIME", batch[0].shape[1])
+    with torch.inference_mode():
+        torch.testing.assert_close(model(*batch).hidden, together)
+    assert seen == [1] * len(TEXTS)
 
 
 def test_padding_changes_nothing(model: LexicalSAE) -> None:

@@ -113,7 +113,7 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("change", "parts"),
         [
-            ({"format": 99}, ("format 99", "this version reads format 1")),
+            ({"format": 99}, ("format 99", "this version reads format 2")),
             ({"labels": ["only"]}, ("cannot be read",)),
             ({"model": {"support": "everything"}}, ("support", "full")),
         ],
