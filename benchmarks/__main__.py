@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -52,13 +53,13 @@ def main() -> int:
 def show(result: Result, console: Console) -> None:
     """The measurements as a table, and below it each goal with what was reached."""
     setting = ", ".join(f"{name} {value}" for name, value in result.setting.items())
-    table = Table(title=result.title, caption=setting, title_justify="left", caption_justify="left")
-    table.add_column("")
+    table = Table(title=result.title, caption=setting, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("", no_wrap=True)
     facts = list(dict.fromkeys(name for each in result.measurements for name in each.facts))
-    for heading in ["best s", "median s", "memory + MB", "peak MB", *(name.replace("_", " ") for name in facts)]:
+    for heading in ["seconds", "memory + MB", "peak MB", *(name.replace("_", " ") for name in facts)]:
         table.add_column(heading, justify="right")
     for each in result.measurements:
-        figures = [f"{each.best:.3f}", f"{each.median:.3f}", f"{each.growth_mb:.0f}", f"{each.peak_mb:.0f}"]
+        figures = [f"{each.median:.3f}", f"{each.growth_mb:.0f}", f"{each.peak_mb:.0f}"]
         table.add_row(each.name, *figures, *(f"{each.facts[name]:.1f}" if name in each.facts else "" for name in facts))
     console.print(table)
     for goal in (each.to_json() for each in result.goals):
