@@ -53,7 +53,8 @@ def main() -> int:
 def show(result: Result, console: Console) -> None:
     """The measurements as a table, and below it each goal with what was reached."""
     setting = ", ".join(f"{name} {value}" for name, value in result.setting.items())
-    table = Table(title=result.title, caption=setting, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
+    left = {"title_justify": "left", "caption_justify": "left"}
+    table = Table(title=result.title, caption=setting, box=box.SIMPLE_HEAD, **left)  # type: ignore[arg-type]
     table.add_column("", no_wrap=True)
     facts = list(dict.fromkeys(name for each in result.measurements for name in each.facts))
     for heading in ["seconds", "memory + MB", "peak MB", *(name.replace("_", " ") for name in facts)]:
