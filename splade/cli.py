@@ -16,12 +16,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from splade.errors import BackboneError, DataError, LexicalSAEError
+from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
 # Ways a disk or a path refuses to be written to.
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR)
+UNWRITABLE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+}
 
 app = typer.Typer(
     help="Text classifiers whose every prediction is, exactly, a short sum of named words.",
@@ -93,9 +96,12 @@ def train(
 ) -> None:
     """Train a model, measure it on the test split, and leave model, results and report in output_dir."""
     from splade.config.load import config_to_yaml, load_config
-    from splade.pipelines import prepare, run_experiment
 
+    if resume and overwrite:
+        raise ConfigError("Both --resume and --overwrite were given; go on with the earlier run or begin anew.")
     settings = load_config(config, set_ or [])
+    from splade.pipelines import prepare, run_experiment  # seconds of imports, once the settings are right
+
     if dry_run:
         ready = prepare(settings, resume=resume, overwrite=overwrite)
         print(config_to_yaml(settings), end="")
@@ -125,30 +131,26 @@ def evaluate(
 ) -> None:
     """Measure a saved model on a test split."""
     from splade.config.load import load_config
-    from splade.data.loader import load_dataset
+    from splade.data.loader import load_test_split
     from splade.models.backbone import Backbone
     from splade.models.lexical_sae import LexicalSAE
     from splade.pipelines import evaluate_model
     from splade.training.task import ClassificationTask
 
+    if output is not None:
+        _check_writable(output)
     loaded = LexicalSAE.from_pretrained(model)
     beside = model.resolve().parent / "config.yaml"
     settings = load_config(config or (beside if beside.exists() else None), set_ or [])
-    dataset = load_dataset(settings.data, settings.seed)
-    if dataset.label_names != loaded.labels:
-        raise DataError(
-            f"The labels of the data are {', '.join(dataset.label_names)}, but the model was trained on "
-            f"{', '.join(loaded.labels)}; evaluate on data with the same labels (data.labels sets their order)."
-        )
-    task = ClassificationTask(dataset.test, loaded.tokenizer, loaded.max_length)
+    test = load_test_split(settings.data, settings.seed, loaded.labels)
+    task = ClassificationTask(test, loaded.tokenizer, loaded.max_length)
     try:
         frozen = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)[0].to(loaded.device)
         notes = []
     except BackboneError as error:  # a model must be measurable without the hub it came from
         frozen, notes = None, [f"grounding.frozen_share was left out: {error}"]
     results = evaluate_model(loaded, task, settings, frozen=frozen, console=err) | {"notes": notes}
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
+    if output is not None:
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     if as_json:
         print(json.dumps(results))
@@ -205,6 +207,15 @@ def explain(
             print_explanation(explanation, out, top)
 
 
+def _check_writable(file: Path) -> None:
+    """A file that cannot be written must not come to light after minutes of work."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.open("a").close()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written ({error.strerror}); name another file with --output.") from error
+
+
 def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
     """Texts of the arguments, of a file, or of standard input."""
     wanted = list(texts or [])
@@ -219,6 +230,8 @@ def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
             ) from error
     if wanted == ["-"] or (not wanted and not sys.stdin.isatty()):
         return _lines(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    if "-" in wanted:
+        raise DataError("'-' (standard input) was given beside other texts; give one or the other.")
     if not wanted:
         raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
     return wanted

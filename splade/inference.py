@@ -48,6 +48,7 @@ def predict_model(model: LexicalSAE, text: str) -> Prediction:
 
 def predict_batch(model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_SIZE) -> list[Prediction]:
     """Predict many texts, in their order."""
+    _check_many(texts)
     out: list[Prediction | None] = [None] * len(texts)
     for encoded in _encode(model, texts, batch_size):
         probabilities = encoded.state.logits.softmax(-1)
@@ -72,10 +73,11 @@ def explain_batch(
     model: LexicalSAE, texts: Sequence[str], target: str | None = None, batch_size: int = BATCH_SIZE
 ) -> list[Explanation]:
     """Explain many predictions, in the order of the texts."""
+    _check_many(texts)
     if target is not None and target not in model.labels:
         raise ModelError(
             f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
-            f"{nearest(target, model.labels)}"
+            f"{nearest(str(target), model.labels)}"
         )
     out: list[Explanation | None] = [None] * len(texts)
     for encoded in _encode(model, texts, batch_size):
@@ -113,6 +115,8 @@ def score_model(
     model: LexicalSAE, texts: Sequence[str], labels: Sequence[int | str], batch_size: int = BATCH_SIZE
 ) -> dict[str, float]:
     """Accuracy, macro-F1 and mean active tokens on labelled texts; labels are names or numbers."""
+    if not texts:
+        raise DataError("There are no texts to score; give at least one text with its label.")
     if len(texts) != len(labels):
         raise DataError(f"There are {len(texts)} texts but {len(labels)} labels; give each text one label.")
     numbers = {name: number for number, name in enumerate(model.labels)}
@@ -130,8 +134,13 @@ def score_model(
     return {
         "accuracy": float(accuracy_score(gold, found)),
         "macro_f1": float(f1_score(gold, found, average="macro", zero_division=0)),
-        "active_tokens": float(np.mean([p.active_tokens for p in predictions])) if predictions else 0.0,
+        "active_tokens": float(np.mean([p.active_tokens for p in predictions])),
     }
+
+
+def _check_many(texts: Sequence[str]) -> None:
+    if isinstance(texts, str):  # which is a sequence of texts too, of one character each
+        raise DataError("One text was given where a list of texts was expected; put it in a list.")
 
 
 @torch.no_grad()

@@ -41,6 +41,7 @@ class TestSettings:
             ("training.recipe=cat", ("training.recipe must be one of cajt, baseline", "Did you mean 'cajt'?")),
             ("model.support=neighborhood", ("model.support", "neighbourhood")),
             ("data.max_length=2", ("data.max_length must be at least 3",)),
+            ("seed=99999999999999999999", ("seed must be less than",)),
             ("training.epochs", ("section.key=value was expected",)),
         ],
     )
@@ -48,6 +49,18 @@ class TestSettings:
         output = tmp_path / "out"
         expect_sentence(run_cli("train", *toy_run.sets(output), "--set", setting), *parts)
         assert not output.exists()
+
+    def test_both_resume_and_overwrite(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        done = run_cli("train", *toy_run.sets(tmp_path / "out"), "--resume", "--overwrite")
+        expect_sentence(done, "Both --resume and --overwrite", "begin anew")
+
+    def test_an_output_that_cannot_be_written_is_found_before_the_work(self, model: Path, tmp_path: Path) -> None:
+        for output in (tmp_path, tmp_path / ("long" * 100)):
+            done = run_cli("evaluate", "--model", tmp_path / "no model", "--output", output)
+            expect_sentence(done, "cannot be written", "--output")
+
+    def test_standard_input_beside_other_texts(self, model: Path) -> None:
+        expect_sentence(run_cli("predict", "--model", model, "-", "good", stdin="x"), "'-' (standard input)")
 
     def test_a_file_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "mine.yaml").write_text("training:\n  batchsize: 8\n")
@@ -114,7 +127,7 @@ class TestData:
         for name in ("train", "validation", "test"):
             write_csv(data / f"{name}.csv", ["a", "b"] * 10, ["bad", "good"] * 10)
         files = sets([f"data.{name}_file={data / name}.csv" for name in ("train", "validation", "test")])
-        parts = ("The labels of the data are bad, good", "trained on negative, positive", "same labels")
+        parts = ("has the label 'bad' in row 1", "the known classes are: negative, positive")
         expect_sentence(run_cli("evaluate", "--model", model, *files), *parts)
 
 

@@ -218,3 +218,13 @@ class TestScore:
     def test_each_text_needs_a_label(self, model: LexicalSAE) -> None:
         with pytest.raises(DataError, match="There are 2 texts but 1 labels"):
             score_model(model, ["good", "bad"], [0])
+
+
+def test_one_text_is_no_list_of_texts(model: LexicalSAE) -> None:
+    for call in (predict_batch, explain_batch):
+        with pytest.raises(DataError, match="put it in a list"):
+            call(model, "good")
+    with pytest.raises(DataError, match="no texts to score"):
+        score_model(model, [], [])
+    with pytest.raises(ModelError, match="has no label '1'"):
+        explain_model(model, "good", 1)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from typing import Literal
 
@@ -15,12 +16,17 @@ from splade.errors import ModelError, nearest
 
 Method = Literal["sum", "max_abs"]
 
+# Stands for every combining mark (accents, Indic and Thai vowel signs, emoji variants), which `\w` does not match.
+_MARK = "\ue000"
+
 # A word, with its inner hyphens and apostrophes ("scene-stealing", "don't"), or one mark of punctuation.
-_WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+_WORD = re.compile(rf"\w[\w{_MARK}]*(?:[-'’]\w[\w{_MARK}]*)*|[^\w\s]{_MARK}*")
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Character spans of the words and punctuation marks of a text, in order."""
+    if not text.isascii():
+        text = "".join(_MARK if unicodedata.category(char).startswith("M") else char for char in text)
     return [match.span() for match in _WORD.finditer(text)]
 
 

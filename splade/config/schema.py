@@ -41,6 +41,13 @@ def _distinct(names: list[SupportName]) -> list[SupportName]:
     return names
 
 
+def _as_names(value: object) -> object:
+    # `labels: [0, 1]` means the classes called 0 and 1.
+    if not isinstance(value, list):
+        return value
+    return [str(each) if isinstance(each, int) and not isinstance(each, bool) else each for each in value]
+
+
 def _sample_count(value: int) -> int:
     if value != ALL_ROWS and value < 1:
         raise ValueError("must be -1 (all rows) or a whole number above 0")
@@ -81,7 +88,7 @@ class DataConfig:
     """Column of the texts; null: ``text``, or what a named set calls it."""
     label_column: Text | None = None
     """Column of the labels; null: ``label``, or what a named set calls it."""
-    labels: list[Text] | None = None
+    labels: Annotated[list[Text], BeforeValidator(_as_names)] | None = None
     """Class names in order; null: what the data set says, else the sorted distinct training labels."""
     train_samples: Samples = ALL_ROWS
     """Training texts used, a seeded stratified sample; -1: all."""
@@ -242,7 +249,7 @@ class Config:
     """Title of the report."""
     output_dir: Text = "results/lexical_sae"
     """Folder that receives everything the run leaves behind."""
-    seed: NonNegativeInt = 42
+    seed: Annotated[NonNegativeInt, Field(lt=2**63)] = 42
     """Seed of every random choice."""
     data: DataConfig = field(default_factory=DataConfig)
     """Which texts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from splade.data.types import Columns, RawSplit, TextSplit
@@ -10,6 +11,9 @@ from splade.errors import DataError, nearest
 
 TEXT_COLUMN = "text"
 LABEL_COLUMN = "label"
+# How spreadsheets and data frames write the class 1 once a column has a gap.
+FLOATING_INTEGER = re.compile(r"-?\d+\.0+")
+
 SHOWN_LABELS = 20  # class names an error message lists; more would bury the sentence
 
 
@@ -55,7 +59,8 @@ def _label(value: object, row: int, column: str, origin: str) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, str | int):
-        return str(value).strip()
+        label = str(value).strip()
+        return label.split(".")[0] if FLOATING_INTEGER.fullmatch(label) else label
     raise DataError(
         f"{origin} has {value!r} in row {row} of column '{column}', where a class name or whole number was expected; "
         "choose another data.label_column."

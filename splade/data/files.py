@@ -38,6 +38,8 @@ def files_source(config: DataConfig) -> Source:
 
 def read_columns(path: Path) -> Columns:
     """Read one file; whatever is wrong with it ends in a ``DataError`` that names it."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, where a file of texts was expected; name a file in it.")
     if not path.is_file():
         siblings = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"There is no file {path}; check the path.{nearest(path.name, siblings)}")

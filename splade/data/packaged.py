@@ -35,8 +35,8 @@ def packaged_source(name: str) -> Source | None:
     columns, dropped = _clean(read_columns(path), PACKAGED_SETS[name])
     rows = raw_split(columns, None, None, f"The packaged set {name}")
     everything = np.arange(len(rows.texts))
-    rest, test = carve(everything, rows.labels, HELD_OUT, SPLIT_SEED)
-    train, validation = carve(rest, rows.labels, HELD_OUT / (1 - HELD_OUT), SPLIT_SEED)
+    rest, test = carve(everything, rows, HELD_OUT, SPLIT_SEED)
+    train, validation = carve(rest, rows, HELD_OUT / (1 - HELD_OUT), SPLIT_SEED)
     parts = {"train": train, "validation": validation, "test": test}
     return Source(
         name=name,

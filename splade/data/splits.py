@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from splade.config.schema import ALL_ROWS, DataConfig
-from splade.data.types import TextSplit
+from splade.data.types import RawSplit, TextSplit
 from splade.errors import DataError
 
 # Where no test split exists one is carved with this seed, not the run's, so that runs with different seeds are
@@ -77,15 +77,23 @@ def stratified_sample(labels: Sequence[Hashable], size: int, seed: int) -> np.nd
     return np.sort(np.lexsort((ties, keys))[:size])
 
 
-def carve(rows: np.ndarray, labels: Sequence[Hashable], fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Split ``rows`` into (kept, held out); ``labels`` is indexed by row. What is kept has every class."""
+def carve(rows: np.ndarray, split: TextSplit | RawSplit, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Split ``rows`` of ``split`` into (kept, held out); what is kept has every class.
+
+    Copies of a text go together, so that no text that trains also tests, unless that would leave a class without texts.
+    """
+    classes = {split.labels[row] for row in rows}
     held_out = max(1, round(fraction * len(rows)))
-    if held_out >= len(rows):
+    kept = stratified_sample([split.labels[row] for row in rows], max(0, len(rows) - held_out), seed)
+    hidden = {split.texts[row] for row in np.delete(rows, kept)}
+    alone = np.array([number for number in kept if split.texts[rows[number]] not in hidden], dtype=np.int64)
+    if {split.labels[row] for row in rows[alone]} == classes:
+        kept = alone
+    if {split.labels[row] for row in rows[kept]} != classes:
         raise DataError(
-            f"There are only {len(rows)} training texts, too few to hold some out; add texts or give "
-            "data.validation_file and data.test_file."
+            f"There are only {len(rows)} training texts, too few to hold some out and keep every class; add texts or "
+            "give data.validation_file and data.test_file."
         )
-    kept = stratified_sample([labels[row] for row in rows], len(rows) - held_out, seed)
     return rows[kept], np.delete(rows, kept)
 
 

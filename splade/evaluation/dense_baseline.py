@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from splade.models.backbone import Backbone
 from splade.models.dense import DenseHead
-from splade.utils.cuda import pick_device, pick_dtype
+from splade.utils.cuda import Precision, pick_dtype
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ class DenseState:
 class DenseClassifier(nn.Module):
     """A backbone under a `DenseHead`: what the sparse model gives up."""
 
-    def __init__(self, backbone: Backbone, labels: Sequence[str], hidden_size: int, dtype: str = "auto"):
+    def __init__(self, backbone: Backbone, labels: Sequence[str], hidden_size: int, dtype: Precision = "auto"):
         super().__init__()
         self.labels = list(labels)
         self.backbone = backbone
         self.head = DenseHead(backbone.hidden_size, hidden_size, len(labels))
-        self.precision = pick_dtype(pick_device(), dtype)  # type: ignore[arg-type]
+        self.dtype = dtype
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, L, d)."""
-        cast = self.precision != torch.float32
-        with torch.autocast(input_ids.device.type, self.precision) if cast else nullcontext():
+        precision = pick_dtype(input_ids.device, self.dtype)
+        with torch.autocast(input_ids.device.type, precision) if precision != torch.float32 else nullcontext():
             return self.backbone(input_ids, attention_mask)
 
     def classify(self, hidden: Tensor, attention_mask: Tensor) -> DenseState:

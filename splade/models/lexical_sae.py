@@ -90,7 +90,11 @@ class LexicalSAE(nn.Module):
         self.head = HEADS.get(config.head)(
             backbone.vocab_size, config.hidden_size, len(self.labels), embeddings=backbone.frozen_embeddings()
         )
-        self.precision = pick_dtype(pick_device(), config.dtype)
+
+    @property
+    def precision(self) -> torch.dtype:
+        """Of the backbone's products, where the model now is."""
+        return pick_dtype(self.device, self.config.dtype)
 
     @property
     def device(self) -> torch.device:

@@ -102,12 +102,15 @@ def _sum_rows(
     if folded:
         more = f"{len(folded)} {'more ' if kept else ''}{kind}{'s' if len(folded) > 1 else ''}"
         summands.append((more, math.fsum(one.score for one in folded), None))
-    summands.append(("bias", explanation.bias, None))
-    gap = logit - math.fsum(score for _, score, _ in summands)
+    gap = logit - explanation.bias - math.fsum(score for _, score, _ in summands)
     if abs(gap) > UNEXPLAINED_FROM:
         summands.append(("not accounted for", gap, None))
-    units = round_to_sum([score for _, score, _ in summands], logit)
+    bias = round(explanation.bias * 10**DECIMALS)  # one figure in both tables, so it does not give way to rounding
+    units = round_to_sum([score for _, score, _ in summands], logit - bias / 10**DECIMALS)
     rows = [Row(name, score, _signed(unit), one) for (name, score, one), unit in zip(summands, units, strict=True)]
+    if not rows:
+        bias = round(logit * 10**DECIMALS)
+    rows.append(Row("bias", explanation.bias, _signed(bias)))
     return [*rows, Row(f"logit of {explanation.target}", logit, _signed(round(logit * 10**DECIMALS)))]
 
 

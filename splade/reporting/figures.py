@@ -193,9 +193,9 @@ def _share(measured: Mapping[str, Any], key: str, name: str, meaning: str) -> Fi
 def _constraint(constraint: Mapping[str, Any]) -> str:
     if not is_number(constraint.get("tau")):
         return ""
-    kept = "kept" if constraint.get("satisfied") else "not kept"
-    step = f" (model of step {constraint['step']:,})" if is_number(constraint.get("step")) else ""
-    return f"cross-entropy at most {constraint['tau']:.4f}: {kept}{step}"
+    kept = "met" if constraint.get("satisfied") else "not met"
+    step = f" by the model of step {constraint['step']:,}" if is_number(constraint.get("step")) else ""
+    return f"training cross-entropy near {constraint['tau']:.4f} or below, and sparse: {kept}{step}"
 
 
 def _counted(numbers: Mapping[str, Any], names: Mapping[str, str]) -> str:

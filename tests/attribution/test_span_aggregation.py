@@ -26,6 +26,15 @@ def test_words_keep_inner_hyphens_and_apostrophes_and_marks_stand_alone() -> Non
     assert words("It's scene-stealing, isn’t it?!") == ["It's", "scene-stealing", ",", "isn’t", "it", "?", "!"]
     assert words(" \t\n") == [] == words("")
     assert words("الفيلم رائع 👍") == ["الفيلم", "رائع", "👍"]
+    assert words("बहुत अच्छी ดีมาก cafe\u0301! ❤\ufe0fgood") == [
+        "बहुत",
+        "अच्छी",
+        "ดีมาก",
+        "cafe\u0301",
+        "!",
+        "❤\ufe0f",
+        "good",
+    ]
 
 
 @given(TEXTS)

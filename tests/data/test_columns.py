@@ -29,7 +29,8 @@ def test_columns_can_be_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "label"), [(1, "1"), (1.0, "1"), ("1", "1"), (" good ", "good"), (True, "true"), (-1, "-1")]
+    ("written", "label"),
+    [(1, "1"), (1.0, "1"), ("1", "1"), ("1.0", "1"), ("1.5", "1.5"), (" good ", "good"), (True, "true"), (-1, "-1")],
 )
 def test_one_class_however_it_is_written(written: object, label: str) -> None:
     assert raw_split({"text": ["a"], "label": [written]}, None, None, "a.csv").labels == [label]

@@ -10,6 +10,7 @@ import pytest
 
 from splade.config.schema import DataConfig
 from splade.data import Dataset, dataset_fingerprint, load_dataset
+from splade.data.loader import load_test_split
 from splade.errors import DataError
 
 
@@ -87,7 +88,7 @@ def test_validation_plays_the_test_when_there_is_none(tmp_path: Path) -> None:
     )
     dataset = load_dataset(config, 0)
     assert len(dataset.test) == 9 and len(dataset.validation) == 10 and disjoint(dataset)
-    assert "The split 'validation' plays the test." in dataset.notes
+    assert "The split 'validation' is used for test." in dataset.notes
 
 
 def test_samples_are_taken_after_carving(tmp_path: Path) -> None:
@@ -113,6 +114,31 @@ def test_a_label_unknown_to_training_is_named(tmp_path: Path) -> None:
 def test_one_class_is_not_a_classification(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has texts of 1 class, but a classifier needs two or more"):
         load_dataset(DataConfig(train_file=write_csv(tmp_path / "a.csv", 9, labels=("one",))), 0)
+
+
+def test_too_few_samples_for_two_classes(tmp_path: Path) -> None:
+    config = DataConfig(train_file=write_csv(tmp_path / "a.csv", 30), train_samples=1)
+    with pytest.raises(DataError, match=r"have 1 class, .* raise data\.train_samples"):
+        load_dataset(config, 0)
+
+
+def test_a_class_without_texts_is_named(tmp_path: Path) -> None:
+    test = write_csv(tmp_path / "test.csv", 4, start=30, labels=("bad", "good"))
+    dataset = load_dataset(DataConfig(train_file=write_csv(tmp_path / "a.csv", 30), test_file=test), 0)
+    assert "No test text has the label fair." in dataset.notes
+
+
+def test_a_test_split_is_read_without_the_training_texts(tmp_path: Path) -> None:
+    test = write_csv(tmp_path / "test.csv", 6)
+    config = DataConfig(train_file=str(tmp_path / "elsewhere.csv"), test_file=test)
+    labels = ["bad", "fair", "good"]
+    assert load_test_split(config, 0, labels).labels == [0, 2, 1] * 2
+    with pytest.raises(DataError, match="elsewhere"):
+        load_test_split(DataConfig(train_file=str(tmp_path / "elsewhere.csv")), 0, labels)
+    both = DataConfig(train_file=write_csv(tmp_path / "a.csv", 300))
+    assert load_test_split(both, 0, labels) == load_dataset(both, 0).test
+    with pytest.raises(DataError, match="evaluate on data with the same labels"):
+        load_test_split(both, 0, ["good", "bad", "fair"])
 
 
 def test_texts_in_both_splits_are_reported(tmp_path: Path) -> None:

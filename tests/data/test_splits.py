@@ -32,15 +32,26 @@ def test_a_sample_is_distinct_rows_in_proportion(labels: list[int], data: st.Dat
 @given(label_lists, st.floats(0.01, 0.99))
 def test_carving_parts_the_rows_and_keeps_every_class(labels: list[int], fraction: float) -> None:
     rows = np.arange(len(labels))
-    if max(1, round(fraction * len(labels))) >= len(labels):
-        with pytest.raises(DataError, match="too few to hold some out"):
-            carve(rows, labels, fraction, 0)
+    split = TextSplit([f"text {row}" for row in rows], labels, {})
+    expected = max(1, round(fraction * len(labels)))
+    if len(labels) - expected < len(set(labels)):
+        with pytest.raises(DataError, match="too few to hold some out and keep every class"):
+            carve(rows, split, fraction, 0)
         return
-    kept, held_out = carve(rows, labels, fraction, 0)
+    kept, held_out = carve(rows, split, fraction, 0)
     assert sorted([*kept.tolist(), *held_out.tolist()]) == rows.tolist()
-    assert len(held_out) == max(1, round(fraction * len(labels)))
-    if len(kept) >= len(set(labels)):
-        assert {labels[row] for row in kept} == set(labels)
+    assert len(held_out) == expected
+    assert {labels[row] for row in kept} == set(labels)
+
+
+def test_copies_of_a_text_are_held_out_together() -> None:
+    texts = [f"text {row // 3}" for row in range(300)]
+    split = TextSplit(texts, [row % 2 for row in range(300)], {})
+    kept, held_out = carve(np.arange(300), split, 0.1, 0)
+    assert len(kept) + len(held_out) == 300 and len(held_out) >= 30
+    assert {texts[row] for row in kept}.isdisjoint({texts[row] for row in held_out})
+    same = TextSplit(["always the same"] * 40, [row % 2 for row in range(40)], {})
+    assert len(carve(np.arange(40), same, 0.1, 0)[1]) == 4  # nothing would be left to train on
 
 
 def test_samples_depend_on_the_seed_alone() -> None:

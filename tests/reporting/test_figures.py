@@ -37,7 +37,7 @@ def test_about_names_model_and_data() -> None:
     assert rows["Support"] == "neighbourhood + dictionary"
     assert rows["Texts"] == "6,141 train, 683 validation, 853 test"
     assert rows["Training"] == "800 steps, 2 epochs, 6,824 examples"
-    assert rows["Constraint"] == "cross-entropy at most 0.2600: kept (model of step 720)"
+    assert rows["Constraint"] == "training cross-entropy near 0.2600 or below, and sparse: met by the model of step 720"
     assert dict(about({"labels": [f"l{i}" for i in range(77)]}))["Labels"].endswith("and 67 more")
 
 
