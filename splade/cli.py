@@ -17,8 +17,12 @@ from rich.console import Console
 from rich.table import Table
 
 from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError
+from splade.models.folder import check_model_folder
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
+
+# Texts read before their answers are printed: enough of them to batch those of similar length.
+TEXTS_AT_A_TIME = 256
 
 # Ways a disk or a path refuses to be written to.
 UNWRITABLE = {
@@ -130,6 +134,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a saved model on a test split."""
+    check_model_folder(model)
     from splade.config.load import load_config
     from splade.data.loader import load_test_split
     from splade.models.backbone import Backbone
@@ -140,8 +145,10 @@ def evaluate(
     if output is not None:
         _check_writable(output)
     loaded = LexicalSAE.from_pretrained(model)
-    beside = model.resolve().parent / "config.yaml"
-    settings = load_config(config or (beside if beside.exists() else None), set_ or [])
+    training = loaded.record.get("experiment")
+    if config is None and training is None:
+        raise ConfigError(f"{model} does not say which data it was trained on; name a settings file with --config.")
+    settings = load_config(config, set_ or [], training if config is None else None)
     test = load_test_split(settings.data, settings.seed, loaded.labels)
     task = ClassificationTask(test, loaded.tokenizer, loaded.max_length)
     try:
@@ -162,18 +169,21 @@ def evaluate(
 @kindly
 def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json: AsJson = False) -> None:
     """Predict the label of texts."""
+    check_model_folder(model)
     from splade.inference import predict_batch
     from splade.models.lexical_sae import LexicalSAE
 
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
-    predictions = predict_batch(loaded, wanted)
-    _say_cut(sum(p.truncated for p in predictions), loaded.max_length)
-    for p in predictions:
-        if as_json:
-            print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}))
-        else:
-            print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
+    cut = 0
+    for part in _parts(wanted):
+        for p in predict_batch(loaded, part):
+            cut += p.truncated
+            if as_json:
+                print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}))
+            else:
+                print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
+    _say_cut(cut, loaded.max_length)
 
 
 @app.command()
@@ -189,22 +199,25 @@ def explain(
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table; the rest is one row.")] = 12,
 ) -> None:
     """Show why: every prediction as a sum of words that gives its logit."""
+    check_model_folder(model)
     from splade.inference import explain_batch
     from splade.models.lexical_sae import LexicalSAE
     from splade.reporting.terminal import print_explanation
 
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
-    explanations = explain_batch(loaded, wanted, target)
-    if as_json:  # the table says it itself
-        _say_cut(sum(e.truncated for e in explanations), loaded.max_length)
+    explanations = (one for part in _parts(wanted) for one in explain_batch(loaded, part, target))
+    cut = 0
     for number, explanation in enumerate(explanations):
+        cut += explanation.truncated
         if as_json:
             print(json.dumps(explanation.to_json()))  # ASCII: some readers end lines at other characters too
         else:
             if number:
                 out.print()
             print_explanation(explanation, out, top)
+    if as_json:  # the table says it itself
+        _say_cut(cut, loaded.max_length)
 
 
 def _check_writable(file: Path) -> None:
@@ -235,6 +248,11 @@ def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
     if not wanted:
         raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
     return wanted
+
+
+def _parts(texts: list[str]) -> list[list[str]]:
+    """Some texts at a time, so that the first answers are printed while the last texts wait."""
+    return [texts[start : start + TEXTS_AT_A_TIME] for start in range(0, len(texts), TEXTS_AT_A_TIME)]
 
 
 def _say_cut(texts: int, max_length: int) -> None:

@@ -127,7 +127,8 @@ def setup_and_train(
     outcome = run.trainer.run(resume)
     if main:
         _write_config(config)
-        run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed)
+        experiment = {key: value for key, value in asdict(config).items() if key != "output_dir"}
+        run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
     run.accelerator.wait_for_everyone()
     if config.training.recipe != "baseline" and not outcome.satisfied:
         run.notes.append(
@@ -316,8 +317,7 @@ def _notes(
         notes.append(f"data.max_length is {config.data.max_length}, but the backbone reads {max_length} tokens.")
     for name, task in (("training", train), ("test", test)):
         if task.encoded.truncated:
-            share = task.encoded.truncated / len(task)
-            notes.append(f"{task.encoded.truncated} {name} texts ({share:.0%}) were cut to {max_length} tokens.")
+            notes.append(f"{task.encoded.truncated:,} of {len(task):,} {name} texts were cut to {max_length} tokens.")
     return notes
 
 

@@ -56,7 +56,7 @@ class TestSettings:
 
     def test_an_output_that_cannot_be_written_is_found_before_the_work(self, model: Path, tmp_path: Path) -> None:
         for output in (tmp_path, tmp_path / ("long" * 100)):
-            done = run_cli("evaluate", "--model", tmp_path / "no model", "--output", output)
+            done = run_cli("evaluate", "--model", model, "--set", "data.train_file=none.csv", "--output", output)
             expect_sentence(done, "cannot be written", "--output")
 
     def test_standard_input_beside_other_texts(self, model: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,11 @@ class TestEvaluate:
         path = write_csv(tmp_path / "other.csv", ["charming", "dull", "witty"], ["positive", "negative", "positive"])
         done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}")
         assert done.exit_code == 0 and "over 3 texts, every class" in done.stdout
+
+    def test_a_model_that_was_moved_still_knows_its_data(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
+        shutil.copytree(model, tmp_path / "moved")
+        found = json.loads(run_cli("evaluate", "--model", tmp_path / "moved", "--json").stdout)
+        assert found["accuracy"] == read_json(toy_run.folder / "results.json")["accuracy"]
 
     def test_the_frozen_backbone_is_the_models_own(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
         """Settings that only name data must not compare the model with the default backbone."""

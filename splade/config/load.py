@@ -40,9 +40,14 @@ _EXPECTATIONS = {
 }
 
 
-def load_config(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Config:
-    """Read a YAML file (or start from the defaults), apply ``section.key=value`` overrides and check the whole."""
-    values = {} if path is None else _read_yaml(Path(path))
+def load_config(
+    path: str | Path | None = None, overrides: Sequence[str] = (), base: Mapping[str, object] | None = None
+) -> Config:
+    """Read a YAML file, apply ``section.key=value`` overrides and check the whole.
+
+    Without a file, start from ``base``, settings that were checked once, or from the defaults.
+    """
+    values = _sections(base or {}) if path is None else _read_yaml(Path(path))
     overridden = {_apply_override(values, override) for override in overrides}
     # The defaults are sound, so without a file whatever is wrong came from the command line.
     return _build(values, OVERRIDE if path is None else str(path), overridden)

@@ -81,7 +81,7 @@ class DataConfig:
     validation_file: Text | None = None
     """Own validation texts; without them a stratified part of the training texts is held out."""
     test_file: Text | None = None
-    """Own test texts."""
+    """Own test texts; without them a stratified part of the training texts is held out."""
     root: Text | None = None
     """Folder with one folder a data set; null: the environment variable ``LEXICAL_SAE_DATA``."""
     text_column: Text | None = None

@@ -32,7 +32,7 @@ def assign_roles(config: DataConfig, available: Sequence[str], special: Mapping[
     """Decide which split plays which part: the user's word first, then the source's, then the split of that name.
 
     A source without a test split lends its validation split to the test, since a figure measured on texts that chose
-    the model would flatter it.
+    the model would flatter it; unless the user named what validates, and a part of the training texts tests.
     """
     asked = {"train": config.train_split, "validation": config.validation_split, "test": config.test_split}
     chosen: dict[str, str | None] = {}
@@ -49,7 +49,7 @@ def assign_roles(config: DataConfig, available: Sequence[str], special: Mapping[
             chosen[part] = name
     if chosen["validation"] == chosen["test"] and config.validation_split is None:
         chosen["validation"] = None  # the split tests (as SST-2's does), so it cannot validate as well
-    if chosen["test"] is None:
+    if chosen["test"] is None and config.validation_split is None and config.validation_file is None:
         chosen["test"], chosen["validation"] = chosen["validation"], None
     used = [name for name in chosen.values() if name is not None]
     if len(set(used)) < len(used):

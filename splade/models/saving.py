@@ -16,12 +16,13 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 from splade.config.load import config_from_dict
 from splade.errors import LexicalSAEError, ModelError
 from splade.models.backbone import Backbone
+from splade.models.folder import SETTINGS, check_model_folder
 from splade.utils.atomic import written_whole
 
 if TYPE_CHECKING:
     from splade.models.lexical_sae import LexicalSAE
 
-WEIGHTS, SETTINGS = "model.safetensors", "lexical_sae.json"
+WEIGHTS = "model.safetensors"
 
 FORMAT = 2
 """Raised when a saved model's files change so that older code could not read them."""
@@ -40,7 +41,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
         # The reader was rounded to half precision when it was made; nothing is lost by saving it so.
         tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
         save_file(tensors, aside / WEIGHTS)
-        content_hash = hashlib.sha256((aside / WEIGHTS).read_bytes()).hexdigest()
+        content_hash = _sha256(aside / WEIGHTS)
         settings = {
             "format": FORMAT,
             "model": asdict(model.config),
@@ -57,6 +58,14 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
     return content_hash
 
 
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def _not_written(folder: Path, reason: object) -> ModelError:
     return ModelError(
         f"The model could not be written to {folder} ({reason}); make room or choose another folder, and run again "
@@ -68,21 +77,15 @@ def load_model(folder: Path) -> LexicalSAE:
     """Read a folder written by `save_model`, after checking the weights against their hash."""
     from splade.models.lexical_sae import LexicalSAE
 
-    if not (folder / SETTINGS).is_file():
-        found = "is no folder" if not folder.is_dir() else f"has no {SETTINGS}"
-        raise ModelError(
-            f"{folder} is not a saved Lexical-SAE model: it {found}; name the 'model' folder that a training left in "
-            "its output_dir."
-        )
+    check_model_folder(folder)
     try:
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         if settings["format"] != FORMAT:
             raise ModelError(
-                f"{folder} was written in format {settings['format']}, and this version reads format {FORMAT}; install "
-                "the version of lexical-sae that wrote it."
+                f"{folder} was written in format {settings['format']}, and this version reads format {FORMAT}; train "
+                "it again, or use the version of lexical-sae that wrote it."
             )
-        weights = (folder / WEIGHTS).read_bytes()
-        if hashlib.sha256(weights).hexdigest() != settings["sha256"]:
+        if _sha256(folder / WEIGHTS) != settings["sha256"]:
             raise ModelError(
                 f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again."
             )

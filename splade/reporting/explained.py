@@ -106,12 +106,24 @@ def _sum_rows(
     if abs(gap) > UNEXPLAINED_FROM:
         summands.append(("not accounted for", gap, None))
     bias = round(explanation.bias * 10**DECIMALS)  # one figure in both tables, so it does not give way to rounding
-    units = round_to_sum([score for _, score, _ in summands], logit - bias / 10**DECIMALS)
+    units = _rounded([score for _, score, _ in summands], logit - bias / 10**DECIMALS, len(kept) if folded else None)
     rows = [Row(name, score, _signed(unit), one) for (name, score, one), unit in zip(summands, units, strict=True)]
     if not rows:
         bias = round(logit * 10**DECIMALS)
     rows.append(Row("bias", explanation.bias, _signed(bias)))
     return [*rows, Row(f"logit of {explanation.target}", logit, _signed(round(logit * 10**DECIMALS)))]
+
+
+def _rounded(scores: list[float], total: float, folded: int | None) -> list[int]:
+    """`round_to_sum`, but where rows were folded into one (its number), that one takes what rounding leaves over.
+
+    A word and the only token that fired at it then read alike in both tables.
+    """
+    if folded is None:
+        return round_to_sum(scores, total)
+    units = [round(score * 10**DECIMALS) for score in scores]
+    units[folded] += round(total * 10**DECIMALS) - sum(units)
+    return units
 
 
 def _signed(units: int) -> str:

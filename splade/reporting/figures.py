@@ -25,6 +25,10 @@ class Figure:
     """The number to compare with, such as the dense baseline's."""
 
 
+TIMES = (("train", "training"), ("eval", "evaluation"))
+"""Parts of a run whose seconds are shown."""
+
+
 def headline(results: Mapping[str, Any]) -> list[Figure]:
     """The few figures a reader wants first, beside the dense baseline where there is one."""
     dense = dense_figures(results)
@@ -59,7 +63,7 @@ def about(results: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Training", _counted(training, {"steps": "steps", "epochs": "epochs", "examples": "examples"})),
         ("Truncated", f"{training['truncated']:,} texts were cut" if training.get("truncated") else None),
         ("Constraint", _constraint(constraint)),
-        ("Time", _counted(seconds, {"train": "s training", "eval": "s evaluation"})),
+        ("Time", ", ".join(f"{seconds[key]:,.0f} s {name}" for key, name in TIMES if is_number(seconds.get(key)))),
         ("Peak memory", f"{results['peak_rss_mb']:,.0f} MB" if is_number(results.get("peak_rss_mb")) else None),
     ]
     return [(name, str(value)) for name, value in rows if value]

@@ -50,7 +50,7 @@ class TrainingProgress:
         if self._bar:
             self._bar.update(self._task, completed=step, figures=figures)
         elif step % self._every == 0 or step == self.total:
-            left = row["seconds"] / max(1, step - self.start) * (self.total - step)
+            left = row["seconds"] / step * (self.total - step)  # seconds and steps before an interruption included
             self.say(f"{row['phase']} {step}/{self.total} {figures}, {left:.0f} s left")
 
     def say(self, sentence: str) -> None:

@@ -82,13 +82,19 @@ def test_one_file_is_carved_in_three(tmp_path: Path) -> None:
     assert load_dataset(config, seed=1) == dataset
 
 
-def test_validation_plays_the_test_when_there_is_none(tmp_path: Path) -> None:
+def test_validation_tests_when_there_is_no_test_split(tmp_path: Path) -> None:
+    write_root(tmp_path, "mine", {"train": rows(100), "validation": rows(9, 100)}, ["no", "yes"])
+    dataset = load_dataset(DataConfig(dataset_name="mine", root=str(tmp_path)), 0)
+    assert len(dataset.test) == 9 and len(dataset.validation) == 10 and disjoint(dataset)
+    assert "The split 'validation' is used for test." in dataset.notes
+
+
+def test_what_the_user_says_validates_does(tmp_path: Path) -> None:
     config = DataConfig(
         train_file=write_csv(tmp_path / "a.csv", 100), validation_file=write_csv(tmp_path / "b.csv", 9, 100)
     )
     dataset = load_dataset(config, 0)
-    assert len(dataset.test) == 9 and len(dataset.validation) == 10 and disjoint(dataset)
-    assert "The split 'validation' is used for test." in dataset.notes
+    assert len(dataset.validation) == 9 and len(dataset.test) == 10 and disjoint(dataset)
 
 
 def test_samples_are_taken_after_carving(tmp_path: Path) -> None:
