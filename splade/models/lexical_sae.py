@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -68,6 +69,7 @@ class LexicalSAE(nn.Module):
         """`blank`: leave out what a saved state dict will fill in."""
         super().__init__()
         self.config, self.labels, self.tokenizer = config, list(labels), tokenizer
+        self.record: dict[str, Any] = {}  # of a loaded model: what was saved beside the weights
         self.max_length = min(max_length, backbone.max_length)
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
         self.backbone = backbone
