@@ -287,6 +287,10 @@ def print_results(results: dict[str, Any]) -> None:
                 f"accuracy keeping {float(share):.0%}",
                 f"{kept['accuracy']:.4f}  (random tokens: {kept['random_accuracy']:.4f})",
             )
+    if three := results["completeness_tokens"].get("3"):
+        table.add_row(
+            "accuracy keeping 3 tokens", f"{three['accuracy']:.4f}  (random tokens: {three['random_accuracy']:.4f})"
+        )
     separation = results["separation"]
     table.add_row(
         "circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within"

@@ -214,7 +214,8 @@ def evaluate_model(
             advance=advance,
         )
     results = asdict(evaluation)
-    results["completeness"] = {f"{share:g}": figures for share, figures in results["completeness"].items()}
+    for name in ("completeness", "completeness_tokens"):
+        results[name] = {f"{size:g}": figures for size, figures in results[name].items()}
     if results["grounding"]["lexicon"] is None:
         del results["grounding"]["lexicon"]
     return results | {"vocab_size": model.vocab_size}

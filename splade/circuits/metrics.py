@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -20,9 +21,12 @@ SAMPLED_PAIRS = 2_000
 """Pairs of texts of one class whose circuits are compared as sets."""
 
 
+Kept = TypeVar("Kept", float, int)
+
+
 @dataclass(frozen=True)
 class CompletenessAt:
-    """What is left of a model when each text keeps only a share of its active tokens."""
+    """What is left of a model when each text keeps only a few of its active tokens."""
 
     accuracy: float
     kl: float
@@ -31,12 +35,13 @@ class CompletenessAt:
     """The same number of tokens, chosen at random."""
 
 
-class CompletenessMeter:
-    """Gathers `CompletenessAt` for several shares over batches."""
+class CompletenessMeter(Generic[Kept]):
+    """Gathers `CompletenessAt` over batches, for several circuits: shares of a text's active tokens, or numbers."""
 
-    def __init__(self, model: LexicalSAE, shares: list[float], seed: int = 0):
-        self.model, self.shares = model, shares
-        self._sums = np.zeros((len(shares), 3))
+    def __init__(self, model: LexicalSAE, sizes: list[Kept], seed: int = 0):
+        """`sizes`: what a circuit keeps; 0.1 the strongest tenth of the active tokens, 3 the strongest three."""
+        self.model, self.sizes = model, sizes
+        self._sums = np.zeros((len(sizes), 3))
         self._rows = 0
         self._generator = torch.Generator().manual_seed(seed)
 
@@ -44,11 +49,12 @@ class CompletenessMeter:
         rows, full = state.rows, F.log_softmax(state.logits, -1)
         active = rows.value > 0
         chance = torch.rand(len(rows), generator=self._generator).to(rows.value.device)
-        rank = rows.rank_in_row(chance)
-        counts = rows.with_value(active.float()).sum_rows()
-        for i, share in enumerate(self.shares):
-            circuit = self._keep(rows, circuit_mask(attribution, active, share))
-            chosen = self._keep(rows, (rank < circuit_size(counts, share)[rows.row]).float())
+        by_strength = rows.rank_in_row(torch.where(active, attribution.value.abs(), -1.0))
+        by_chance = rows.rank_in_row(torch.where(active, chance, -1.0))
+        counts = rows.with_value(active.float()).sum_rows()  # (R,)
+        for i, size in enumerate(self.sizes):
+            kept = circuit_size(counts, size) if isinstance(size, float) else torch.full_like(counts, size)  # (R,)
+            circuit, chosen = (self._keep(rows, (r < kept[rows.row]).float()) for r in (by_strength, by_chance))
             kl = F.kl_div(F.log_softmax(circuit, -1), full, log_target=True, reduction="sum")
             right = [(logits.argmax(-1) == labels).sum() for logits in (circuit, chosen)]
             self._sums[i] += [float(right[0]), float(kl), float(right[1])]
@@ -57,9 +63,9 @@ class CompletenessMeter:
     def _keep(self, rows: SparseRows, mask: Tensor) -> Tensor:
         return self.model.decide(rows.with_value(rows.value * mask)).logits
 
-    def result(self) -> dict[float, CompletenessAt]:
+    def result(self) -> dict[Kept, CompletenessAt]:
         means = self._sums / max(1, self._rows)
-        return {share: CompletenessAt(*means[i].tolist()) for i, share in enumerate(self.shares)}
+        return {size: CompletenessAt(*means[i].tolist()) for i, size in enumerate(self.sizes)}
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class Separation:
     """Circuits of different classes against those of one class. Cosines are of attributions, Jaccard of sets."""
 
     cosine: float
-    """Mean over pairs of classes, between their mean circuits."""
+    """Mean over pairs of classes, between their mean circuits; below 0, what speaks for one speaks against the other."""
     jaccard: float
     """Mean over pairs of classes, overlap of their hundred strongest tokens."""
     within_cosine: float
@@ -77,7 +83,7 @@ class Separation:
 
 
 class SeparationMeter:
-    """Gathers class centroids of normalised attributions, and single circuits to compare within classes."""
+    """Gathers class centroids of normalised circuits, and single circuits to compare within classes."""
 
     def __init__(self, num_classes: int, vocab_size: int, share: float):
         self.share = share
@@ -86,13 +92,14 @@ class SeparationMeter:
         self._circuits: list[list[frozenset[int]]] = [[] for _ in range(num_classes)]
 
     def add(self, state: CircuitState, attribution: SparseRows, classes: Tensor) -> None:
-        norm = attribution.sum_rows(attribution.value**2).sqrt().clamp(min=1e-12)
-        unit = attribution.value / norm[attribution.row]
+        inside = circuit_mask(attribution, state.rows.value > 0, self.share)
+        kept = attribution.value * inside
+        unit = kept / attribution.sum_rows(kept**2).sqrt().clamp(min=1e-12)[attribution.row]
         index = classes[attribution.row] * self._sums.shape[1] + attribution.token
         self._sums.view(-1).index_add_(0, index.cpu(), unit.cpu())
         filled = attribution.counts > 0
         self._counts += torch.bincount(classes[filled], minlength=len(self._counts)).cpu()
-        inside = circuit_mask(attribution, state.rows.value > 0, self.share) > 0
+        inside = inside > 0
         members: list[set[int]] = [set() for _ in range(attribution.num_rows)]
         for row, token in zip(attribution.row[inside].tolist(), attribution.token[inside].tolist(), strict=True):
             members[row].add(token)

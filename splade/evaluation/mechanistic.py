@@ -31,6 +31,10 @@ GROUNDING_TEXTS = 256
 """Test texts for the two slow grounding figures, a seeded sample; the number used is in the results."""
 
 
+CIRCUIT_TOKENS = (1, 3, 5, 10)
+"""Numbers of tokens a circuit is cut to: what a person would read of an explanation."""
+
+
 @dataclass(frozen=True)
 class DLACheck:
     """|logit − (Σ_j s_j·W_eff[c, j] + b_eff[c])| over every input and every class."""
@@ -61,6 +65,9 @@ class Evaluation:
     sparsity: float
     """Share of the vocabulary that is silent in an average text."""
     completeness: dict[float, CompletenessAt]
+    """By the share of a text's active tokens that is kept."""
+    completeness_tokens: dict[int, CompletenessAt]
+    """By the number of tokens kept, which compares models that are not equally sparse."""
     separation: Separation
     grounding: Grounding
     evaluated: int
@@ -109,6 +116,7 @@ def evaluate(
     if 0 < config.max_samples < len(rows):
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[: config.max_samples])
     completeness = CompletenessMeter(model, config.completeness_shares, seed)
+    completeness_tokens = CompletenessMeter(model, list(CIRCUIT_TOKENS), seed)
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
     lexicon, positive = lexicon_meter(model, config)
     predicted, gold, counts, errors = [], [], [], []
@@ -119,6 +127,7 @@ def evaluate(
         attribution = compute_attribution_tensor(state, classes)
         errors.append(dla_errors(state).cpu())
         completeness.add(state, attribution, batch.labels)
+        completeness_tokens.add(state, attribution, batch.labels)
         separation.add(state, attribution, classes)
         if lexicon is not None and positive is not None:
             lexicon.add(compute_attribution_tensor(state, torch.full_like(classes, positive)))
@@ -138,6 +147,7 @@ def evaluate(
         active_tokens=_active(active),
         sparsity=1 - float(active.mean()) / model.vocab_size,
         completeness=completeness.result(),
+        completeness_tokens=completeness_tokens.result(),
         separation=separation.result(seed),
         grounding=Grounding(
             input_share=there / total if total else 0.0,

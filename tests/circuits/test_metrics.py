@@ -64,6 +64,14 @@ class TestCompleteness:
         full, kept = torch.tensor([-0.75, 0.75]).log_softmax(-1), torch.tensor([-2.0, 2.0]).log_softmax(-1)
         assert found[0.25].kl == pytest.approx(float((full.exp() * (full - kept)).sum()), abs=1e-5)
 
+    def test_a_number_of_tokens_is_kept_however_many_are_active(self) -> None:
+        model = HandMade([[0.0, 4.0], [1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
+        rows = sparse_rows({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {1: 1.0}, vocab_size=4)
+        state = model.decide(rows)
+        found = self.measure(model, state, [1, 0], 1, 2, 10)
+        assert [found[size].accuracy for size in (1, 2, 10)] == [1.0, 1.0, 0.5]
+        assert found[10].kl == pytest.approx(0.0, abs=1e-6) and found[1].kl > 0.1
+
     def test_random_tokens_are_as_many_and_worse(self) -> None:
         """One token of four decides rightly; drawn at random it is kept in a quarter of the texts."""
         model = HandMade([[0.0, 4.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
@@ -122,6 +130,8 @@ class TestSeparation:
         rows = ({0: 5.0, 1: 1.0}, {0: 5.0, 2: 1.0})
         assert self.measure(*rows, classes=[0, 0], share=0.5).within_jaccard == 1.0
         assert self.measure(*rows, classes=[0, 0], share=1.0).within_jaccard == pytest.approx(1 / 3)
+        assert self.measure(*rows, classes=[0, 1], share=0.5).cosine == pytest.approx(1.0)
+        assert self.measure(*rows, classes=[0, 1], share=1.0).cosine == pytest.approx(25 / 26)
 
     def test_texts_with_nothing_active_and_single_texts_do_not_count(self) -> None:
         found = self.measure({}, {0: 1.0}, {1: 1.0}, classes=[0, 0, 1])
