@@ -73,7 +73,7 @@ class Separation:
     """Circuits of different classes against those of one class. Cosines are of attributions, Jaccard of sets."""
 
     cosine: float
-    """Mean over pairs of classes, between their mean circuits; below 0, what speaks for one speaks against the other."""
+    """Mean over pairs of classes, between their mean circuits; below 0: what is for one class is against the other."""
     jaccard: float
     """Mean over pairs of classes, overlap of their hundred strongest tokens."""
     within_cosine: float
