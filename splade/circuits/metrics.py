@@ -40,7 +40,8 @@ class CompletenessMeter(Generic[Kept]):
 
     def __init__(self, model: LexicalSAE, sizes: list[Kept], seed: int = 0):
         """`sizes`: what a circuit keeps; 0.1 the strongest tenth of the active tokens, 3 the strongest three."""
-        self.model, self.sizes = model, sizes
+        self.model = model
+        self.sizes: list[Kept] = sizes
         self._sums = np.zeros((len(sizes), 3))
         self._rows = 0
         self._generator = torch.Generator().manual_seed(seed)
