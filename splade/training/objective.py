@@ -18,11 +18,10 @@ from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.guide import Guide
-from splade.training.recipes import RECIPES
+from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
 from splade.training.uncertainty import UncertaintyWeights
 
-CIRCUIT_TERMS = ("completeness", "separation", "sparsity", "sharpness", "frequency")
-TERMS = ("ce", *CIRCUIT_TERMS, "guide", "active", "correct")
+TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "active", "correct")
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Objective(nn.Module):
             self.sparsity = SPARSITIES.get(self.recipe.sparsity)(vocab_size, config.active_target)
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
-        self.uncertainty = UncertaintyWeights(CIRCUIT_TERMS) if self.recipe.uncertainty else None
+        self.uncertainty = UncertaintyWeights(self.recipe.circuit_losses) if self.recipe.uncertainty else None
         self.guide = Guide(width, num_classes) if self.recipe.guide and config.loss_weights.guide and width else None
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from splade.config.schema import Config, Gate
 from splade.registry import Registry
 
+CIRCUIT_LOSSES = ("completeness", "separation", "sparsity", "sharpness", "frequency")
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -36,8 +38,13 @@ class Recipe:
     """Moving average of the weights; the setting `training.weight_ema` overrides it."""
 
     @property
+    def circuit_losses(self) -> list[str]:
+        """Names of those it has."""
+        return [name for name in CIRCUIT_LOSSES if getattr(self, name)]
+
+    @property
     def has_circuit_phase(self) -> bool:
-        return bool(self.completeness or self.separation or self.sparsity or self.sharpness or self.frequency)
+        return bool(self.circuit_losses)
 
 
 RECIPES: Registry[Recipe] = Registry("recipe")
