@@ -133,6 +133,20 @@ class TestLossesOfEveryRecipe:
         for name, gradient in whole.items():
             torch.testing.assert_close(apart[name], gradient, rtol=1e-3, atol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
 
+    def test_a_process_without_rows_takes_part_in_every_sum(
+        self, build: Callable[[str], LexicalSAE], recipe: str
+    ) -> None:
+        model = build(recipe)
+        busy, idle = at_work(model, recipe), at_work(model, recipe)
+        busy(model, predict(model, encode(model, TEXTS)), torch.tensor(LABELS), True, 1.0)
+        sent: list[Tensor] = []
+        busy.end_step(lambda tensor: sent.append(tensor) or tensor, 8)  # type: ignore[func-returns-value]
+        waiting = iter(sent)
+        idle.end_step(lambda tensor: tensor + next(waiting), 8)
+        assert next(waiting, None) is None
+        for (name, mine), (_, theirs) in zip(idle.named_buffers(), busy.named_buffers(), strict=True):
+            assert torch.equal(mine, theirs), name
+
     def test_padding_counts_for_nothing(self, build: Callable[[str], LexicalSAE], recipe: str) -> None:
         model = build(recipe)
         objective = at_work(model, recipe)
