@@ -210,11 +210,8 @@ class FrequencyPenalty(nn.Module):
         short = F.relu(gate.theta.index_select(0, token) - state.scores) / gate.scale
         return state.rows.sum_rows(torch.where(starved, short, 0.0))
 
-    def counts(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
-        """(2, V), see `token_counts`."""
-        return token_counts(state, gate)
-
     @torch.no_grad()
     def update(self, counts: Tensor, rows: int) -> None:
+        """Move the frequencies by the `token_counts` of a step."""
         self.fired.mul_(FREQUENCY_DECAY).add_(counts[0] / rows, alpha=1 - FREQUENCY_DECAY)
         self.near.mul_(FREQUENCY_DECAY).add_(counts[1] / rows, alpha=1 - FREQUENCY_DECAY)

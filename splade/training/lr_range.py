@@ -35,7 +35,7 @@ SAFETY = 10.0
 def find_learning_rate(trainer: Trainer) -> float:
     """A rate for the backbone: a tenth of the one at which the loss of the warm-up was lowest, to two digits.
 
-    Head and thresholds learn at their own rates meanwhile. Weights and random state are put back, so that a training at
+    The head learns at its own rate meanwhile. Weights and random state are put back, so that a training at
     the rate found is the very one that began with it.
     """
     learning = [*trainable(trainer.model).values(), *trainable(trainer.objective).values()]

@@ -23,6 +23,7 @@ from splade.circuits.losses import (
     expected_active,
     labelled_completeness,
     sharpness_loss,
+    token_counts,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.heads import ReluMLP
@@ -324,7 +325,7 @@ class TestFrequencyPenalty:
     def test_frequencies_are_moving_averages_over_rows(self) -> None:
         gate, penalty = gate_at(2.0), FrequencyPenalty(VOCAB, active_target=2.0)
         state, _ = scored(gate, {0: 1.5, 1: 3.0}, {1: 3.0}, {1: 1.9}, {})
-        penalty.update(penalty.counts(state, gate), rows=4)
+        penalty.update(token_counts(state, gate), rows=4)
         new = 1 - FREQUENCY_DECAY
         torch.testing.assert_close(penalty.fired[:3], new * torch.tensor([0, 0.5, 0]))
         torch.testing.assert_close(penalty.near[:3], new * torch.tensor([0.25, 0.75, 0]))
