@@ -33,6 +33,7 @@ from splade.reporting.model_card import write_model_card
 from splade.reporting.report import write_report
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
+from splade.training.recipes import resolved
 from splade.training.task import ClassificationTask
 from splade.utils.cuda import peak_rss_mb, seed_everything
 
@@ -68,6 +69,7 @@ def prepare(
 
     An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it.
     """
+    config = resolved(config)
     check_output_dir(config, resume=resume, overwrite=overwrite)
     console = console or Console(quiet=True)
     accelerator = Accelerator()
@@ -120,6 +122,7 @@ def setup_and_train(
 ) -> TrainedRun:
     """Load data and backbone, train, and save the model to `output_dir/model`; see `prepare`."""
     run = prepare(config, resume=resume, overwrite=overwrite, console=console)
+    config = run.config  # with what the recipe fills in
     folder, main = Path(config.output_dir), run.accelerator.is_main_process
     if main and not resume:  # only now: whatever could be wrong has been checked
         clear_output_dir(folder)
@@ -130,7 +133,7 @@ def setup_and_train(
         experiment = {key: value for key, value in asdict(config).items() if key != "output_dir"}
         run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
     run.accelerator.wait_for_everyone()
-    if config.training.recipe != "baseline" and not outcome.satisfied:
+    if not outcome.satisfied:
         run.notes.append(
             "No validated checkpoint satisfied the constraint on cross-entropy and sparsity; the most accurate one of "
             "the circuit phase was kept. Train longer, or raise training.active_target."
@@ -145,6 +148,7 @@ def run_experiment(
     console = console or Console(quiet=True)
     started = time.perf_counter()
     run = setup_and_train(config, resume=resume, overwrite=overwrite, console=console)
+    config = run.config
     trained, peak = time.perf_counter(), peak_rss_mb()
     # Before the other processes leave: all of them train it.
     dense = train_dense_baseline(run, resume=resume, console=console) if config.evaluation.dense_baseline else None
@@ -162,6 +166,7 @@ def run_experiment(
         "dataset_source": run.dataset.source,
         "backbone": config.model.name,
         "recipe": config.training.recipe,
+        "gate": config.model.gate,
         "support": "+".join(config.model.support),
         "seed": config.seed,
         "versions": library_versions(),
@@ -180,6 +185,7 @@ def run_experiment(
             "epochs": config.training.epochs,
             "examples": len(run.train),
             "batch_size": run.batch_size,
+            "learning_rate": run.outcome.learning_rate,
             "truncated": run.train.encoded.truncated,
             "active_target": config.training.active_target,
             "stopped_early": run.outcome.stopped_early,

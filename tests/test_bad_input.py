@@ -38,7 +38,10 @@ class TestSettings:
             ("training.epochs=many", ("training.epochs must be a whole number", "'many'")),
             ("training.epochs=0", ("training.epochs must be greater than 0",)),
             ("training.learning_rate=.nan", ("training.learning_rate must be a finite number",)),
-            ("training.recipe=cat", ("training.recipe must be one of cajt, baseline", "Did you mean 'cajt'?")),
+            (
+                "training.recipe=cat",
+                ("must be one of cajt, lexical_sae, cis, baseline", "Did you mean 'cajt'?"),
+            ),
             ("model.support=neighborhood", ("model.support", "neighbourhood")),
             ("data.max_length=2", ("data.max_length must be at least 3",)),
             ("seed=99999999999999999999", ("seed must be less than",)),

@@ -16,6 +16,7 @@ from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import check_output_dir, run_experiment, setup_and_train
+from splade.training.recipes import resolved
 from tests.runs import LABELS, ToyRun, read_json, run_cli, tiny_config, weights, write_csv, write_reviews
 
 FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
@@ -53,7 +54,7 @@ class TestWhatARunLeaves:
         assert read_json(toy_run.folder / "results.json")["accuracy"] > 0.7
 
     def test_the_settings_read_back(self, toy_run: ToyRun) -> None:
-        assert load_config(toy_run.folder / "config.yaml") == load_config(None, toy_run.settings)
+        assert load_config(toy_run.folder / "config.yaml") == resolved(load_config(None, toy_run.settings))
 
     def test_the_model_loads_and_its_accuracy_is_the_reported_one(self, toy_run: ToyRun) -> None:
         config = load_config(toy_run.folder / "config.yaml")

@@ -10,7 +10,8 @@ from torch import Tensor
 from splade.models.heads import LinearRegion
 from splade.models.sparse import SparseRows
 
-# How sharply the soft mask of training falls off around the last token kept, relative to that token's attribution.
+# How sharply the soft mask of training falls off between the last token kept and the first left out, relative to the
+# attribution halfway between them.
 MASK_SHARPNESS = 10.0
 
 
@@ -50,8 +51,10 @@ def circuit_size(active: Tensor, share: float) -> Tensor:
 def circuit_mask(attribution: SparseRows, active: Tensor, share: float, *, soft: bool = False) -> Tensor:
     """(N,) which entries belong to the circuit: the top share of each row's active tokens by |attribution|.
 
-    `active` (N,) bool. Hard: 1 or 0. Soft (training): σ(k·(|a| − edge)/edge), with edge the |attribution| of the last
-    token kept, which is 1/2 there and close to 1 or 0 elsewhere, so that masking does not jump from step to step.
+    `active` (N,) bool. Hard: 1 or 0. Soft (training): σ(k·(|a| − edge)/edge), so that masking does not jump from step
+    to step; edge lies halfway between the |attribution| of the last token kept and of the first left out. What the mask
+    takes from the one it gives to the other: the circuit weighs as much as the hard one of evaluation, and a token that
+    stands alone is kept whole.
     """
     size = attribution.value.abs().detach() * active
     counts = attribution.with_value(active.to(size.dtype)).sum_rows()
@@ -60,7 +63,8 @@ def circuit_mask(attribution: SparseRows, active: Tensor, share: float, *, soft:
     hard = (rank < keep[attribution.row]) & active
     if not soft:
         return hard.to(size.dtype)
-    last = (rank == keep[attribution.row] - 1) & active
-    edge = torch.zeros(attribution.num_rows, device=size.device).index_add(0, attribution.row[last], size[last])
+    around = (rank == keep[attribution.row] - 1) | (rank == keep[attribution.row])  # the last kept, the first left out
+    edge = torch.zeros(attribution.num_rows, device=size.device)
+    edge = edge.index_add(0, attribution.row[around], size[around] / 2)
     edge = edge[attribution.row] + 1e-6
     return torch.sigmoid(MASK_SHARPNESS * (size - edge) / edge) * active

@@ -25,6 +25,12 @@ SMALLEST_TAU = 0.01
 SMOOTHING = 0.98
 """Weight of the past in the moving average of (CE − τ)/τ; single batches are far noisier than the constraint."""
 
+FAR_DENSER = 8.0
+"""Times the target from which on τ is relaxed most: about where a model stands after the warm-up."""
+
+LARGEST_RELAXATION = 1.0
+"""The most that τ is raised by, as a share of itself: some accuracy may go to find a sparse solution, not all."""
+
 
 @dataclass
 class GECOController:
@@ -64,11 +70,12 @@ class GECOController:
             tau = float(np.percentile(self.recent, TAU_PERCENTILE))
         self.tau = tau
 
-    def step(self, ce: float) -> None:
-        """Move λ after one optimiser step of the circuit phase."""
+    def step(self, ce: float, density: float = 1.0) -> None:
+        """Move λ after one optimiser step of the circuit phase; `density` is explained at `relaxation`."""
         if self.tau is None:
             raise TrainingError("The circuit phase began before the warm-up had ended.")
-        gap = (ce - self.tau) / max(self.tau, SMALLEST_TAU)
+        tau = self.tau * relaxation(density)
+        gap = (ce - tau) / max(tau, SMALLEST_TAU)
         self.gap = gap if self.gap is None else SMOOTHING * self.gap + (1 - SMOOTHING) * gap
         moved = self.log_lambda + 2 / (self.steps_per_epoch + 1) * self.gap
         self.log_lambda = min(max(moved, -LARGEST_LOG_LAMBDA), LARGEST_LOG_LAMBDA)
@@ -79,3 +86,22 @@ class GECOController:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.tau, self.log_lambda = state["tau"], state["log_lambda"]
         self.gap, self.recent = state["gap"], list(state["recent"])
+
+
+def relaxation(density: float) -> float:
+    """1 + min(1, log d / log 8), the factor on τ while a model has d > 1 times the active tokens aimed at, else 1.
+
+    Far from its target a model may give up some accuracy to get there; at the target τ is what it was.
+    """
+    return 1 + LARGEST_RELAXATION * min(1.0, math.log(max(density, 1.0)) / math.log(FAR_DENSER))
+
+
+def bound_from_accuracy(accuracy: float, num_classes: int) -> float:
+    """τ = −p·log p − (1 − p)·log((1 − p)/(C − 1)): the cross-entropy of a model that is right with probability p, gives
+    its choice always this probability, and divides the rest evenly.
+
+    An approximation, and a generous one: among models whose confidence is honest, one that knows when it is sure has a
+    lower cross-entropy at the same accuracy. An overconfident one may miss τ at an accuracy of p.
+    """
+    wrong = 1 - accuracy
+    return -accuracy * math.log(accuracy) - (wrong * math.log(wrong / max(1, num_classes - 1)) if wrong > 0 else 0.0)

@@ -6,19 +6,20 @@ The dataclasses are frozen: a run is described once, written to ``config.yaml`` 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validator
 from pydantic.dataclasses import dataclass
-from pydantic.functional_validators import AfterValidator, BeforeValidator
+from pydantic.functional_validators import AfterValidator, BeforeValidator, WrapValidator
 
 SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
-Gate = Literal["jumprelu"]
+Gate = Literal["jumprelu", "drelu", "drelu_log1p"]
 Pooling = Literal["max"]
 Head = Literal["relu_mlp", "tied_mlp"]
-Recipe = Literal["cajt", "baseline"]
+Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
 
 ALL_ROWS = -1  # the seeds' way to say "the whole split"
@@ -54,6 +55,15 @@ def _sample_count(value: int) -> int:
     return value
 
 
+def _auto_or(value: object, check: Callable[[object], object]) -> object:
+    return value if is_auto(value) else check(value)
+
+
+def is_auto(rate: object) -> bool:
+    """Whether a learning rate is still to be found."""
+    return rate == "auto"
+
+
 Flag = Annotated[bool, Strict()]
 Text = Annotated[str, StringConstraints(min_length=1)]
 PositiveInt = Annotated[int, Strict(), Field(gt=0)]
@@ -65,6 +75,8 @@ Positive = Annotated[Number, Field(gt=0)]
 NonNegative = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
 ShareBelowOne = Annotated[Number, Field(gt=0, lt=1)]
+# A number, or "auto" until a training has found one.
+PositiveOrAuto = Annotated[Positive, WrapValidator(_auto_or)]
 Supports = Annotated[list[SupportName], BeforeValidator(_split_support), AfterValidator(_distinct)]
 
 
@@ -136,8 +148,9 @@ class ModelConfig:
     """Number of frequent whole words in the ``dictionary`` support."""
     dictionary_file: Text | None = None
     """Own word list for ``dictionary``, one word a line."""
-    gate: Gate = "jumprelu"
-    """How a score becomes an activation or exactly zero."""
+    gate: Gate | None = None
+    """How a score becomes an activation or exactly zero: ``jumprelu`` keeps the whole score above the threshold,
+    ``drelu`` what it exceeds it by, ``drelu_log1p`` the logarithm of that; null: the recipe's."""
     pooling: Pooling = "max"
     """How a text's positions become one sparse vector (``training.pooling`` is read as this setting too)."""
     head: Head = "tied_mlp"
@@ -157,7 +170,7 @@ class ModelConfig:
 
 @dataclass(config=SETTINGS, frozen=True)
 class LossWeights:
-    """Weights of the four circuit losses and of the guide; 0 switches one off."""
+    """Weights of the circuit losses and of the guide; 0 switches one off. A loss counts if the recipe has it."""
 
     completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
@@ -165,6 +178,8 @@ class LossWeights:
     """Circuits of different classes must differ."""
     sparsity: NonNegative = 0.3
     """Few tokens may be active."""
+    sharpness: NonNegative = 0.3
+    """Attributions concentrate on few tokens."""
     frequency: NonNegative = 0.1
     """Tokens that hardly ever fire are helped back."""
     guide: NonNegative = 1.0
@@ -176,7 +191,7 @@ class TrainingConfig:
     """The two-phase training: first cross-entropy alone, then circuit losses under a constraint on it."""
 
     recipe: Recipe = "cajt"
-    """The set of losses; ``baseline`` is cross-entropy only."""
+    """The gate and the set of losses; ``baseline`` is cross-entropy only."""
     epochs: PositiveInt = 2
     """Passes over the training texts."""
     max_steps: PositiveInt | None = None
@@ -187,14 +202,18 @@ class TrainingConfig:
     """Batches whose gradients make one optimiser step."""
     optimizer: Literal["schedule_free", "adamw"] = "adamw"
     """``schedule_free``: Schedule-Free AdamW; ``adamw``: AdamW with warm-up and cosine decay."""
-    learning_rate: Positive = 1e-4
-    """Base learning rate of the backbone."""
+    learning_rate: PositiveOrAuto = 1e-4
+    """Base learning rate of the backbone; ``auto``: found by a short range test before training."""
     head_learning_rate: Positive = 1e-3
     """Learning rate of the head, which starts from nothing and needs longer strides."""
     gate_learning_rate: Positive = 1e-2
-    """Learning rate of the thresholds, which under the backbone's rate would hardly move."""
+    """Learning rate of the thresholds, which under the backbone's rate would hardly move; ``lexical_sae`` takes five
+    times as much."""
     weight_decay: NonNegative | None = None
     """Decoupled weight decay; null: a tenth of the learning rate."""
+    weight_ema: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    """Decay of a moving average of the weights, such as 0.999; the average is the model. Null: the recipe's (0.999 for
+    ``lexical_sae`` and ``cis``, otherwise none); 0: none. Not with ``schedule_free``, which averages itself."""
     lr_warmup_steps: NonNegativeInt = 50
     """Steps over which the learning rate rises from zero."""
     warmup_fraction: ShareBelowOne = 0.4
@@ -204,7 +223,9 @@ class TrainingConfig:
     active_target: Positive = 30.0
     """Active tokens a text that the sparsity pressure aims at; without an aim it would not stop before one."""
     target_accuracy: Share | None = None
-    """Accuracy from which the bound on the cross-entropy is derived; null: from the warm-up."""
+    """Accuracy p from which the bound τ on the cross-entropy is derived: τ = −p·log p − (1−p)·log((1−p)/(C−1)), that of
+    a model always just as sure as it is right. An approximation: a model that knows when it is sure stays below τ at
+    the same accuracy, an overconfident one above it. Null: from the warm-up."""
     label_smoothing: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     """Share of the target probability spread over all classes."""
     max_grad_norm: Positive = 1.0
@@ -219,6 +240,12 @@ class TrainingConfig:
     """Steps between lines of ``metrics.jsonl``."""
     loss_weights: LossWeights = field(default_factory=LossWeights)
     """Weights of the circuit losses."""
+
+    @model_validator(mode="after")
+    def _check_averages(self) -> TrainingConfig:
+        if self.weight_ema and self.optimizer == "schedule_free":
+            raise ValueError("has a 'weight_ema', but the optimizer 'schedule_free' averages the weights itself")
+        return self
 
 
 @dataclass(config=SETTINGS, frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from splade.models.layers.activation import JumpReLUGate
+from splade.models.layers.activation import ThresholdGate
 from splade.models.projection import best_position, pair_dot
 from splade.models.sparse import SparseRows
 from splade.models.support import Scene, Support
@@ -38,7 +38,7 @@ class SparseSequence:
 class LexicalEncoder(nn.Module):
     """Scores z = h·Eᵀ + b where a support allows them, the maximum over positions, then the gate."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, gate: JumpReLUGate, supports: list[Support], train_decoder: bool):
+    def __init__(self, weight: Tensor, bias: Tensor, gate: ThresholdGate, supports: list[Support], train_decoder: bool):
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
         self.bias = nn.Parameter(bias)  # (V,)

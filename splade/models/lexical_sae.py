@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from splade.config.schema import ModelConfig
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS
-from splade.models.layers.activation import GATES
+from splade.models.layers.activation import DEFAULT_GATE, GATES
 from splade.models.sparse import SparseRows
 from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
@@ -68,6 +69,7 @@ class LexicalSAE(nn.Module):
     ):
         """`blank`: leave out what a saved state dict will fill in."""
         super().__init__()
+        config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer = config, list(labels), tokenizer
         self.record: dict[str, Any] = {}  # of a loaded model: what was saved beside the weights
         self.max_length = min(max_length, backbone.max_length)
@@ -85,7 +87,7 @@ class LexicalSAE(nn.Module):
         self.encoder = LexicalEncoder(
             weight,
             bias,
-            GATES.get(config.gate)(backbone.vocab_size),
+            GATES.get(config.gate or DEFAULT_GATE)(backbone.vocab_size),
             [SUPPORTS.get(name)(self.vocabulary, config.exclude_stop_words, **options) for name in config.support],
             config.train_decoder,
         )

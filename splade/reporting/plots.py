@@ -19,6 +19,7 @@ LOSS_TERMS = {
     "completeness": ("completeness", ORANGE),
     "separation": ("separation", GREEN),
     "sparsity": ("sparsity", PURPLE),
+    "sharpness": ("sharpness", INK),
     "frequency": ("frequency", RED),
     "guide": ("guide", GREY),
 }

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,23 @@ from accelerate import Accelerator
 from rich.console import Console
 from torch import Tensor, nn
 
-from splade.circuits.geco import GECOController
-from splade.config.schema import TrainingConfig
+from splade.circuits.geco import GECOController, bound_from_accuracy
+from splade.config.schema import TrainingConfig, is_auto
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
+from splade.training.averaging import WeightAverage
 from splade.training.checkpoint import newest_checkpoint, save_checkpoint
-from splade.training.constants import VALIDATIONS_PER_RUN
+from splade.training.constants import UNTIL_FOUND, VALIDATIONS_PER_RUN
 from splade.training.interrupt import Interrupted, interruptible
+from splade.training.lr_range import find_learning_rate
 from splade.training.objective import TERMS, Objective, Totals
-from splade.training.optim import OPTIMIZERS, centralise_gradients, centralised_parameters, parameter_groups
+from splade.training.optim import (
+    OPTIMIZERS,
+    centralise_gradients,
+    centralised_parameters,
+    hold_thresholds,
+    parameter_groups,
+)
 from splade.training.progress import TrainingProgress
 from splade.training.resume import capture, cut_history, restore, trainable
 from splade.training.selection import Kept, satisfies
@@ -39,6 +47,7 @@ class TrainingOutcome:
     steps: int
     seconds: float
     seconds_per_step: float
+    learning_rate: float
     tau: float | None
     kept_step: int
     satisfied: bool
@@ -80,17 +89,16 @@ class Trainer:
             config,
         )
         self.folder, self.run_id, self.title = folder, run_id, title
-        num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
+        self.num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         torch.manual_seed(seed)  # every process begins with the same guide
         width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
-        self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config, width).to(self.device)
+        self.objective = Objective(self.num_classes, getattr(model, "vocab_size", 0), config, width).to(self.device)
         self.batches = train.batches(batch_size, seed, shuffle=True)
         self.steps_per_epoch = math.ceil(len(self.batches) / config.gradient_accumulation_steps)
         self.total = config.max_steps or self.steps_per_epoch * config.epochs
-        groups = parameter_groups({"model": model, "objective": self.objective}, config)
-        self.optimizer = OPTIMIZERS.get(config.optimizer)(groups, config.lr_warmup_steps, self.total)
-        self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         self.centralised = centralised_parameters(model)
+        self.average = WeightAverage(model, config.weight_ema or 0.0)
+        self._learn_at(UNTIL_FOUND if is_auto(config.learning_rate) else float(config.learning_rate))
         self.warmup = (
             round(config.warmup_fraction * self.total) if self.objective.recipe.has_circuit_phase else self.total
         )
@@ -115,9 +123,12 @@ class Trainer:
         """Train to the end; with `resume`, go on from the newest whole checkpoint."""
         if resume:
             self._restore()
-        elif self._writes and self.folder:
-            (self.folder / "metrics.jsonl").unlink(missing_ok=True)
+        else:
+            if self._writes and self.folder:
+                (self.folder / "metrics.jsonl").unlink(missing_ok=True)
+            self._find_learning_rate()
         self.model.train()
+        self.average.train()
         self.optimizer.train()
         started, stopped = time.perf_counter() - self.seconds, self._out_of_patience
         with (
@@ -153,6 +164,7 @@ class Trainer:
             self.step,
             self.seconds,
             self.step_seconds / max(1, self.step),
+            self.learning_rate,
             self.geco.tau,
             self.kept.step,
             self.kept.satisfied,
@@ -183,26 +195,21 @@ class Trainer:
         if not math.isfinite(loss_value):
             raise TrainingError(
                 f"The loss became {loss_value} at step {self.step + 1}; lower training.learning_rate (now "
-                f"{self.config.learning_rate:g}) or training.head_learning_rate and begin anew with --overwrite."
+                f"{self.learning_rate:g}) or training.head_learning_rate and begin anew with --overwrite."
             )
         if not circuit_phase and self.objective.recipe.has_circuit_phase:
-            self._hold_thresholds()
+            hold_thresholds(self.model)
         self._add_up_gradients()
         centralise_gradients(self.centralised)
         nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        self.average.update(self.step)
         if circuit_phase:
             self.objective.end_step(self._add_up, rows)
         ce = float(totals.sums[TERMS.index("ce")]) / rows
-        self.geco.step(ce) if circuit_phase else self.geco.observe_warmup(ce)
+        self.geco.step(ce, self._density) if circuit_phase else self.geco.observe_warmup(ce)
         return loss_value, totals, leave
-
-    def _hold_thresholds(self) -> None:
-        """Thresholds start low and stay there in the warm-up: a token that is shut gets no gradient to learn from."""
-        for name, parameter in self.model.named_parameters():
-            if ".gate." in f".{name}":
-                parameter.grad = None
 
     def _step_batches(self) -> list[np.ndarray]:
         epoch, index = divmod(self.step, self.steps_per_epoch)
@@ -213,8 +220,29 @@ class Trainer:
 
     def _start_circuit_phase(self) -> None:
         wanted = self.config.target_accuracy
-        # A model that gives the right class this probability (geometric mean) has just this cross-entropy.
-        self.geco.start(None if wanted is None else -math.log(wanted))
+        self.geco.start(None if wanted is None else bound_from_accuracy(wanted, self.num_classes))
+
+    @property
+    def _density(self) -> float:
+        """Active tokens a row in the last step, in units of the target, where the recipe lets τ depend on it."""
+        if not self.objective.recipe.relaxes_tau:
+            return 1.0
+        return float(self.objective.active_before) / self.config.active_target
+
+    def _learn_at(self, rate: float) -> None:
+        """Set the backbone's learning rate, before the first step."""
+        groups = parameter_groups(
+            {"model": self.model, "objective": self.objective}, replace(self.config, learning_rate=rate)
+        )
+        self.optimizer = OPTIMIZERS.get(self.config.optimizer)(groups, self.config.lr_warmup_steps, self.total)
+        self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        self.learning_rate = rate
+
+    def _find_learning_rate(self) -> None:
+        if is_auto(self.config.learning_rate):
+            found = find_learning_rate(self) if self.rank == 0 else 0.0
+            self._learn_at(float(self._add_up(torch.tensor(found, dtype=torch.float64, device=self.device))))
+            self._say(f"Learning rate {self.learning_rate:g}, found by a range test.")
 
     def _say(self, sentence: str) -> None:
         self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)
@@ -245,11 +273,13 @@ class Trainer:
     def _evaluating(self) -> Iterator[None]:
         """Within: the averaged weights, which are the model; after: back to training."""
         self.optimizer.eval()
+        self.average.eval()
         self.model.eval()
         try:
             yield
         finally:
             self.model.train()
+            self.average.train()
             self.optimizer.train()
 
     @torch.no_grad()

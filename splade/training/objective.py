@@ -11,15 +11,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.circuits.core import CircuitState
-from splade.circuits.losses import FrequencyPenalty, SeparationLoss, completeness_loss, expected_active
+from splade.circuits.losses import COMPLETENESS, SEPARATIONS, FrequencyPenalty, sharpness_loss, token_counts
+from splade.circuits.sparsity import SPARSITIES, DocumentFrequencyFlops
 from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.guide import Guide
-from splade.training.recipes import RECIPES
+from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
+from splade.training.uncertainty import UncertaintyWeights
 
-TERMS = ("ce", "completeness", "separation", "sparsity", "frequency", "guide", "active", "correct")
+TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "active", "correct")
 
 
 @dataclass
@@ -43,11 +45,14 @@ class Objective(nn.Module):
     def __init__(self, num_classes: int, vocab_size: int, config: TrainingConfig, width: int = 0):
         """`width`: of the hidden states, for a guide; 0: without one."""
         super().__init__()
-        self.config, self.recipe = config, RECIPES.get(config.recipe)
+        self.config, self.recipe, self.vocab_size = config, RECIPES.get(config.recipe), vocab_size
         if self.recipe.separation:
-            self.separation = SeparationLoss(num_classes, vocab_size)
+            self.separation = SEPARATIONS.get(self.recipe.separation)(num_classes, vocab_size)
+        if self.recipe.sparsity:
+            self.sparsity = SPARSITIES.get(self.recipe.sparsity)(vocab_size, config.active_target)
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
+        self.uncertainty = UncertaintyWeights(self.recipe.circuit_losses) if self.recipe.uncertainty else None
         self.guide = Guide(width, num_classes) if self.recipe.guide and config.loss_weights.guide and width else None
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies
@@ -76,8 +81,7 @@ class Objective(nn.Module):
             terms["active"] = state.rows.sum_rows(model.encoder.gate.opens(state.scores, state.rows.token).float())
         if circuit_phase and isinstance(model, LexicalSAE):
             circuit = self._circuit_terms(model, state, labels)
-            weights = self.config.loss_weights
-            loss = ce_weight * ce.sum() + sum(getattr(weights, name) * term.sum() for name, term in circuit.items())
+            loss = ce_weight * ce.sum() + sum(self._weighed(name, term).sum() for name, term in circuit.items())
             terms |= circuit
         if self.guide is not None and sequence is not None:
             terms["guide"] = self.guide(sequence, state.logits, labels)
@@ -89,23 +93,33 @@ class Objective(nn.Module):
         gate, terms = model.encoder.gate, {}
         attribution = compute_attribution_tensor(state, labels)
         if self.recipe.completeness:
-            terms["completeness"] = completeness_loss(model, state, attribution, self.config.sparsity_target)
+            completeness, share = COMPLETENESS.get(self.recipe.completeness), self.config.sparsity_target
+            terms["completeness"] = completeness(model, state, attribution, share, labels)
         if self.recipe.separation:
             terms["separation"] = self.separation(attribution, labels)
             sums, counts = self.separation.class_sums(attribution, labels)
             self._remember("attributions", sums)
             self._remember("classes", counts)
         if self.recipe.sparsity:
-            # The pressure acts while a step has more active tokens a row than aimed at. The step before decides, so
-            # that no process waits for another in the middle of a step, and the hard count decides, because the
-            # differentiable one also counts what the gate has just shut.
-            over = float(self.active_before > self.config.active_target)
-            terms["sparsity"] = over * expected_active(state, gate) / self.config.active_target
+            terms["sparsity"] = self.sparsity(state, gate, self.active_before)
             self._remember("active", gate.opens(state.scores, state.rows.token).sum().float())
+        if self.recipe.sharpness:
+            terms["sharpness"] = sharpness_loss(state, attribution)
         if self.recipe.frequency:
             terms["frequency"] = self.frequency(state, gate)
-            self._remember("tokens", self.frequency.counts(state, gate))
+        if self._counting:
+            self._remember("tokens", token_counts(state, gate))
         return terms
+
+    def _weighed(self, name: str, term: Tensor) -> Tensor:
+        weight = getattr(self.config.loss_weights, name)
+        return weight * (self.uncertainty(name, term) if self.uncertainty is not None else term)
+
+    @property
+    def _counting(self) -> list[FrequencyPenalty | DocumentFrequencyFlops]:
+        """The losses that go by how often each token fires."""
+        parts = (getattr(self, "frequency", None), getattr(self, "sparsity", None))
+        return [part for part in parts if isinstance(part, FrequencyPenalty | DocumentFrequencyFlops)]
 
     def _remember(self, name: str, value: Tensor) -> None:
         self._pending[name] = self._pending[name] + value if name in self._pending else value
@@ -124,8 +138,8 @@ class Objective(nn.Module):
             self.separation.update(sums["attributions"], sums["classes"])
         if "active" in sums:
             self.active_before = sums["active"] / rows
-        if "tokens" in sums:
-            self.frequency.update(sums["tokens"], rows)
+        for part in self._counting:
+            part.update(sums["tokens"], rows)
         self._pending = {}
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -136,6 +150,6 @@ class Objective(nn.Module):
             shapes |= {"attributions": (classes, vocab), "classes": (classes,)}
         if self.recipe.sparsity:
             shapes["active"] = ()
-        if self.recipe.frequency:
-            shapes["tokens"] = (2, len(self.frequency.fired))
+        if self._counting:
+            shapes["tokens"] = (2, self.vocab_size)
         return shapes

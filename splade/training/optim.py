@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from splade.config.schema import TrainingConfig
 from splade.registry import Registry
 from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY
+from splade.training.recipes import RECIPES
 
 OPTIMIZERS: Registry[Callable[[list[dict[str, Any]], int, int], Any]] = Registry("optimizer")
 
@@ -24,7 +25,11 @@ def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> l
 
     `modules` maps names to the model and any losses that learn; a threshold is a parameter of a module named `gate`.
     """
-    rates = {"backbone": config.learning_rate, "head": config.head_learning_rate, "gate": config.gate_learning_rate}
+    rates = {
+        "backbone": float(config.learning_rate),
+        "head": config.head_learning_rate,
+        "gate": RECIPES.get(config.recipe).gate_rate * config.gate_learning_rate,
+    }
     groups: dict[str, list[Tensor]] = {name: [] for name in rates}
     for module in modules.values():
         for name, parameter in module.named_parameters():
@@ -41,7 +46,7 @@ def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> l
         for name, rate in rates.items()
     }
     return [
-        {"params": parameters, "lr": rates[name], "weight_decay": decay[name]}
+        {"name": name, "params": parameters, "lr": rates[name], "weight_decay": decay[name]}
         for name, parameters in groups.items()
         if parameters
     ]
@@ -79,6 +84,13 @@ class CosineAdamW(torch.optim.AdamW):
 
     def eval(self) -> None:
         """As `train`."""
+
+
+def hold_thresholds(model: nn.Module) -> None:
+    """Thresholds start low and stay there in the warm-up: a token that is shut gets no gradient to learn from."""
+    for name, parameter in model.named_parameters():
+        if ".gate." in f".{name}":
+            parameter.grad = None
 
 
 @torch.no_grad()

@@ -1,32 +1,89 @@
-"""Recipes: which parts make up the circuit objective. A declaration each, behind `RECIPES`."""
+"""Recipes: which parts make up a training. A declaration each, behind `RECIPES`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from splade.config.schema import Config, Gate
 from splade.registry import Registry
+
+CIRCUIT_LOSSES = ("completeness", "separation", "sparsity", "sharpness", "frequency")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a training optimises beside the cross-entropy."""
+    """The parts by name, and what a training optimises beside the cross-entropy; None or False: without it."""
 
-    completeness: bool
-    """KL(full ‖ circuit)."""
-    separation: bool
-    """Triplet loss on attributions against class centroids."""
-    sparsity: bool
-    """Differentiable count of active tokens, above its target."""
-    frequency: bool
+    gate: Gate = "jumprelu"
+    """Of `GATES`; the setting `model.gate` overrides it."""
+    completeness: str | None = None
+    """Of `COMPLETENESS`."""
+    separation: str | None = None
+    """Of `SEPARATIONS`."""
+    sparsity: str | None = None
+    """Of `SPARSITIES`; whichever it is, `training.active_target` is where it stops."""
+    sharpness: bool = False
+    """Attributions concentrate on few tokens."""
+    frequency: bool = False
     """Help for under-active tokens."""
-    guide: bool
+    guide: bool = False
     """A dense head beside, in both phases."""
+    uncertainty: bool = False
+    """The circuit losses are weighed by learned variances."""
+    gate_rate: float = 1.0
+    """Factor on `training.gate_learning_rate`."""
+    relaxes_tau: bool = False
+    """The constraint gives way while the model is far denser than its target."""
+    weight_ema: float | None = None
+    """Moving average of the weights; the setting `training.weight_ema` overrides it."""
+
+    @property
+    def circuit_losses(self) -> list[str]:
+        """Names of those it has."""
+        return [name for name in CIRCUIT_LOSSES if getattr(self, name)]
 
     @property
     def has_circuit_phase(self) -> bool:
-        return self.completeness or self.separation or self.sparsity or self.frequency
+        return bool(self.circuit_losses)
 
 
 RECIPES: Registry[Recipe] = Registry("recipe")
-RECIPES.register("cajt")(Recipe(completeness=True, separation=True, sparsity=True, frequency=True, guide=True))
-RECIPES.register("baseline")(Recipe(completeness=False, separation=False, sparsity=False, frequency=False, guide=False))
+
+RECIPES.register("cajt")(
+    Recipe(gate="jumprelu", completeness="kl", separation="triplet", sparsity="l0", frequency=True, guide=True)
+)
+RECIPES.register("lexical_sae")(
+    Recipe(
+        gate="drelu_log1p",
+        completeness="ce",
+        separation="centroid_cosine",
+        sparsity="l1_l0",
+        gate_rate=5.0,
+        relaxes_tau=True,
+        weight_ema=0.999,
+    )
+)
+RECIPES.register("cis")(
+    Recipe(
+        gate="drelu_log1p",
+        completeness="ce",
+        separation="centroid_cosine",
+        sparsity="df_flops",
+        sharpness=True,
+        uncertainty=True,
+        weight_ema=0.999,
+    )
+)
+RECIPES.register("baseline")(Recipe(gate="jumprelu"))
+
+
+def resolved(config: Config) -> Config:
+    """The settings with what they leave to the recipe filled in; a run is built from, and records, only these."""
+    recipe, training = RECIPES.get(config.training.recipe), config.training
+    averages_itself = training.optimizer == "schedule_free"
+    average = (0.0 if averages_itself else recipe.weight_ema) if training.weight_ema is None else training.weight_ema
+    return replace(
+        config,
+        model=replace(config.model, gate=config.model.gate or recipe.gate),
+        training=replace(training, weight_ema=average or 0.0),
+    )

@@ -23,14 +23,16 @@ def trainable(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _moving(trainer: Trainer) -> dict[str, Tensor]:
-    """Parameters, the calibrated gate, and what the losses remember; frozen weights come from the backbone again."""
+    """Parameters, their averages, the calibrated gate, and what the losses remember; frozen weights are not here, they
+    come from the backbone again."""
     tensors = {f"model.{name}": p for name, p in trainable(trainer.model).items()}
     tensors |= {f"model.{name}": b for name, b in trainer.model.named_buffers() if ".gate." in f".{name}"}
+    tensors |= {f"average.{name}": t for name, t in trainer.average.aside.items()}
     return tensors | {f"objective.{name}": t for name, t in trainer.objective.state_dict(keep_vars=True).items()}
 
 
 def capture(trainer: Trainer) -> Checkpoint:
-    """The state of a training between two steps. The optimiser must be in evaluation mode, as for any saving."""
+    """The state of a training between two steps. Optimiser and average must be in evaluation mode, as for saving."""
     tensors = _moving(trainer) | {f"kept.{name}": t for name, t in trainer.kept.weights.items()}
     for index, parameter in enumerate(trainer.parameters):
         for key, value in trainer.optimizer.state[parameter].items():
@@ -43,6 +45,7 @@ def capture(trainer: Trainer) -> Checkpoint:
         "step": trainer.step,
         "seconds": trainer.seconds,
         "step_seconds": trainer.step_seconds,
+        "learning_rate": trainer.learning_rate,
         "stale": trainer.stale,
         "geco": trainer.geco.state_dict(),
         "groups": [{k: v for k, v in g.items() if isinstance(v, int | float)} for g in trainer.optimizer.param_groups],
@@ -62,6 +65,7 @@ def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
     with torch.no_grad():
         for name, tensor in _moving(trainer).items():
             tensor.copy_(tensors[name])
+    trainer.average.evaluating = True
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):
             _, index, key = name.split(".", 2)
@@ -69,7 +73,7 @@ def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
     for group, values in zip(trainer.optimizer.param_groups, state["groups"], strict=True):
         group.update(values)
     trainer.geco.load_state_dict(state["geco"])
-    trainer.step, trainer.stale = state["step"], state["stale"]
+    trainer.step, trainer.stale, trainer.learning_rate = state["step"], state["stale"], state["learning_rate"]
     trainer.seconds, trainer.step_seconds = state["seconds"], state["step_seconds"]
     weights = {n.removeprefix("kept."): t.to(trainer.device) for n, t in tensors.items() if n.startswith("kept.")}
     trainer.kept = Kept(**state["kept"], weights=weights)

@@ -63,19 +63,28 @@ class TestSoft:
     ATTRIBUTION = sparse_rows({t: float(t + 1) for t in range(8)}, {1: -2.0}, {})
     ACTIVE = torch.ones(9, dtype=torch.bool)
 
-    def test_is_a_half_at_the_edge_and_ordered_around_it(self) -> None:
-        mask = circuit_mask(self.ATTRIBUTION, self.ACTIVE, 0.5, soft=True)
-        first = mask[:8]
-        assert first[4].item() == pytest.approx(0.5, abs=1e-4)  # 4 of 8 are kept, the last of them scores 5
+    def test_falls_off_between_the_last_token_kept_and_the_first_left_out(self) -> None:
+        first = circuit_mask(self.ATTRIBUTION, self.ACTIVE, 0.5, soft=True)[:8]
+        assert first[4].item() == pytest.approx(1 / (1 + math.exp(-10 * 0.5 / 4.5)), abs=1e-4)  # kept, with 5
+        assert first[3].item() == pytest.approx(1 - first[4].item(), abs=1e-4)  # left out, with 4
         assert (first[1:] > first[:-1]).all()
         assert first[7] > 0.99 and first[0] < 0.01
-        assert mask[8].item() == pytest.approx(0.5, abs=1e-4)
+
+    def test_weighs_as_much_as_the_hard_mask_of_evaluation(self) -> None:
+        """Training must not see a weaker circuit: with the edge on the last token kept, that one would count half."""
+        soft = circuit_mask(self.ATTRIBUTION, self.ACTIVE, 0.5, soft=True)
+        assert soft[:8].sum().item() == pytest.approx(4, abs=0.1)
+        for share in (0.1, 1.0):  # a circuit of one token, and all there are
+            assert circuit_mask(self.ATTRIBUTION, self.ACTIVE, share, soft=True)[8] > 0.999
+        alone = sparse_rows({0: 9.0, 1: 0.1, 2: -0.1})
+        mask = circuit_mask(alone, torch.ones(3, dtype=torch.bool), 0.1, soft=True)
+        assert mask[0] > 0.999 and mask[1:].max() < 0.001
 
     def test_rounds_to_the_hard_mask(self) -> None:
         for share in (0.1, 0.3, 0.5, 1.0):
             hard = circuit_mask(self.ATTRIBUTION, self.ACTIVE, share)
             soft = circuit_mask(self.ATTRIBUTION, self.ACTIVE, share, soft=True)
-            assert torch.equal((soft > 0.5 - 1e-4).float(), hard)
+            assert torch.equal((soft > 0.5).float(), hard)
 
     def test_does_not_depend_on_the_unit_of_attribution(self) -> None:
         for factor in (0.01, 100.0):
@@ -92,7 +101,7 @@ class TestSoft:
         active[[7, 8]] = False  # the strongest, and the only one of its row
         mask = circuit_mask(self.ATTRIBUTION, active, 0.5, soft=True)
         assert mask[7] == 0 and mask[8] == 0
-        assert mask[3].item() == pytest.approx(0.5, abs=1e-4)  # 4 of the 7 left
+        assert mask[3] > 0.7 and mask[2] < 0.3  # 4 of the 7 left
 
     def test_carries_no_gradient(self) -> None:
         value = self.ATTRIBUTION.value.clone().requires_grad_()

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splade.circuits.geco import LARGEST_LOG_LAMBDA, RECENT, SMOOTHING, GECOController
+from splade.circuits.geco import (
+    FAR_DENSER,
+    LARGEST_LOG_LAMBDA,
+    RECENT,
+    SMOOTHING,
+    GECOController,
+    bound_from_accuracy,
+    relaxation,
+)
 from splade.errors import TrainingError
 
 
@@ -113,3 +121,32 @@ def test_a_controller_restored_in_the_warmup_still_finds_tau() -> None:
     second.start()
     assert second.tau == pytest.approx(np.percentile([0.9, 0.5, 0.7, 0.6], 25))
     assert len(first.recent) == 3  # the two share nothing
+
+
+def test_tau_relaxes_while_the_model_is_far_denser_than_its_target_and_tightens_back() -> None:
+    factors = [relaxation(density) for density in (math.inf, 2 * FAR_DENSER, FAR_DENSER, 4.0, 2.0, 1.1, 1.0, 0.2)]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[:3] == [2, 2, 2] and factors[-2:] == [1, 1] and 1 < factors[5] < 1.1
+
+
+def test_lambda_falls_under_a_relaxed_bound_that_the_tight_one_would_find_broken() -> None:
+    dense, sparse = started(tau=0.5), started(tau=0.5)
+    dense.step(0.8, density=20.0)
+    sparse.step(0.8, density=1.0)
+    assert dense.log_lambda < 0 < sparse.log_lambda
+    assert dense.tau == sparse.tau == 0.5  # only the step is judged by another bound
+
+
+@pytest.mark.parametrize(("accuracy", "classes"), [(0.5, 2), (0.9, 2), (0.9, 77), (0.99, 4)])
+def test_the_bound_of_an_accuracy_is_the_cross_entropy_of_a_model_just_as_sure_as_it_is_right(
+    accuracy: float, classes: int
+) -> None:
+    rows = 1000
+    right = round(accuracy * rows)
+    probability = [accuracy] * right + [(1 - accuracy) / (classes - 1)] * (rows - right)
+    assert bound_from_accuracy(accuracy, classes) == pytest.approx(-np.log(probability).mean())
+
+
+def test_the_bound_falls_with_the_accuracy_to_nothing() -> None:
+    bounds = [bound_from_accuracy(accuracy, 3) for accuracy in (0.4, 0.6, 0.8, 0.95, 1.0)]
+    assert bounds == sorted(bounds, reverse=True) and bounds[-1] == 0

@@ -14,11 +14,16 @@ from splade.circuits.core import CircuitState, circuit_mask
 from splade.circuits.losses import (
     CENTROID_DECAY,
     FREQUENCY_DECAY,
+    SEPARATIONS,
     UNDER_ACTIVE,
+    CentroidCosine,
     FrequencyPenalty,
     SeparationLoss,
     completeness_loss,
     expected_active,
+    labelled_completeness,
+    sharpness_loss,
+    token_counts,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.heads import ReluMLP
@@ -79,13 +84,25 @@ class TestCompleteness:
         torch.testing.assert_close(gradient, (q - state.logits.softmax(1)[0]).detach(), rtol=1e-4, atol=1e-6)
 
 
-def with_centroids(*centroids: list[float] | None) -> SeparationLoss:
-    loss = SeparationLoss(len(centroids), VOCAB)
+class TestLabelledCompleteness:
+    def test_is_the_cross_entropy_of_the_circuit_alone(self, model: LexicalSAE) -> None:
+        rows = sparse_rows({t: 1.0 + t / 7 for t in range(12)}, {3: 2.0, 8: 0.7}, {}, vocab_size=model.vocab_size)
+        state, labels = model.decide(rows), torch.tensor([2, 0, 1])
+        attribution = compute_attribution_tensor(state, labels)
+        mask = circuit_mask(attribution, rows.value > 0, 0.25, soft=True)
+        logits = model.decide(rows.with_value(rows.value * mask)).logits
+        expected = F.cross_entropy(logits, labels, reduction="none")
+        torch.testing.assert_close(labelled_completeness(model, state, attribution, 0.25, labels), expected)
+        assert not torch.allclose(expected[0], F.cross_entropy(state.logits[:1], labels[:1]), rtol=1e-2)
+
+
+def with_centroids(*centroids: list[float] | None, kind: str = "triplet") -> SeparationLoss:
+    loss = SEPARATIONS.get(kind)(len(centroids), VOCAB)
     for number, centroid in enumerate(centroids):
         if centroid is not None:
             loss.centroids[number, : len(centroid)] = torch.tensor(centroid)
             loss.seen[number] = True
-    return loss
+    return loss  # type: ignore[return-value]
 
 
 def learning(rows: SparseRows) -> tuple[SparseRows, Tensor]:
@@ -175,6 +192,79 @@ class TestSeparation:
             torch.testing.assert_close(total, a + b)
 
 
+@pytest.mark.parametrize("kind", SEPARATIONS.names())
+class TestSeparationOfEitherKind:
+    def test_carries_gradient_to_the_batch_and_none_to_the_centroids(self, kind: str) -> None:
+        """The known trap: centroids without gradient on both sides train nothing."""
+        loss = with_centroids([1.0, 0.5], [0.5, 1.0], kind=kind)
+        rows, value = learning(sparse_rows({0: 1.0, 1: 0.9}, {0: 0.8, 1: 1.0}))
+        before = loss(rows, torch.tensor([0, 1])).sum()
+        before.backward()
+        assert (value.grad.abs() > 0.01).all() and not loss.centroids.requires_grad
+        moved = rows.with_value((value - 0.1 * value.grad).detach())
+        assert loss(moved, torch.tensor([0, 1])).sum() < before  # and along it the circuits come apart
+
+    def test_is_one_number_a_row_whatever_stands_beside_it(self, kind: str) -> None:
+        loss = with_centroids([1.0, 0.5], [0.5, 1.0], [0.1, 0.2, 0.9], kind=kind)
+        rows, labels = [{0: 1.0, 1: 0.9}, {2: 0.3, 1: -1.0}, {}], torch.tensor([0, 2, 1])
+        whole = loss(sparse_rows(*rows), labels)
+        assert whole.shape == (3,) and whole[2] == 0
+        for number, row in enumerate(rows):
+            torch.testing.assert_close(loss(sparse_rows(row), labels[number : number + 1])[0], whole[number])
+
+
+class TestCentroidCosine:
+    def test_is_the_mean_cosine_of_the_moved_centroid_with_the_others(self) -> None:
+        loss = with_centroids([1.0, 0.5], [0.5, 1.0], [0.0, 0.0, 2.0], None, kind="centroid_cosine")
+        rows, label = sparse_rows({0: 3.0, 2: 4.0}), torch.tensor([0])
+        moved = CENTROID_DECAY * loss.centroids[0]
+        moved[[0, 2]] += (1 - CENTROID_DECAY) * torch.tensor([0.6, 0.8])
+        expected = (
+            1
+            + (F.cosine_similarity(moved, loss.centroids[1], 0) + F.cosine_similarity(moved, loss.centroids[2], 0)) / 2
+        )
+        torch.testing.assert_close(loss(rows, label)[0], expected)
+
+    def test_the_gradient_is_that_of_a_row_over_all_the_steps_it_stays_in_the_average(self) -> None:
+        loss = with_centroids([1.0, 0.5], [0.5, 1.0], kind="centroid_cosine")
+        rows, value = learning(sparse_rows({0: 1.0, 1: 0.9}))
+        (gradient,) = torch.autograd.grad(loss(rows, torch.tensor([0])).sum(), value)
+        unit = F.normalize(value, dim=0)
+        moved = CENTROID_DECAY * loss.centroids[0, :2] + (1 - CENTROID_DECAY) * unit
+        (once,) = torch.autograd.grad(F.cosine_similarity(moved, loss.centroids[1, :2], 0), value)
+        torch.testing.assert_close(gradient, once / (1 - CENTROID_DECAY))
+
+    def test_rows_that_cannot_be_compared_cost_nothing_and_harm_nothing(self) -> None:
+        for centroids in (([1.0], None), (None, None)):
+            rows, value = learning(sparse_rows({0: 1.0, 1: 0.0}, {3: 0.0}))
+            out = with_centroids(*centroids, kind="centroid_cosine")(rows, torch.tensor([0, 0]))
+            assert not out.any()
+            out.sum().backward()
+            assert value.grad.isfinite().all()
+
+    def test_has_nothing_to_learn_itself(self) -> None:
+        assert list(CentroidCosine(2, VOCAB).parameters()) == []
+
+
+class TestSharpness:
+    def sharpness(self, *rows: dict[int, float]) -> Tensor:
+        attribution = sparse_rows(*rows)
+        active = attribution.with_value((attribution.value != 0).float())
+        return sharpness_loss(CircuitState(torch.empty(0), active, active.value, None), attribution)  # type: ignore[arg-type]
+
+    def test_is_one_for_equal_attributions_and_zero_for_a_single_one(self) -> None:
+        found = self.sharpness({0: 2.0, 1: -2.0, 2: 2.0}, {0: 5.0}, {0: 5.0, 1: 1e-5}, {})
+        torch.testing.assert_close(found, torch.tensor([1.0, 0.0, 0.0, 0.0]), rtol=0, atol=1e-4)
+
+    def test_is_one_minus_the_hoyer_measure(self) -> None:
+        a = torch.tensor([3.0, 1.0, 0.5, 0.2])
+        hoyer = (2 - a.sum() / a.norm()) / (2 - 1)
+        torch.testing.assert_close(self.sharpness(dict(enumerate(a.tolist())))[0], 1 - hoyer)
+
+    def test_entries_that_are_not_active_count_for_nothing(self) -> None:
+        torch.testing.assert_close(self.sharpness({0: 3.0, 1: 1.0, 5: 0.0}), self.sharpness({0: 3.0, 1: 1.0}))
+
+
 def gate_at(theta: float = 2.0, scale: float = 1.0) -> JumpReLUGate:
     gate = JumpReLUGate(VOCAB)
     gate.calibrate(theta, scale)
@@ -235,7 +325,7 @@ class TestFrequencyPenalty:
     def test_frequencies_are_moving_averages_over_rows(self) -> None:
         gate, penalty = gate_at(2.0), FrequencyPenalty(VOCAB, active_target=2.0)
         state, _ = scored(gate, {0: 1.5, 1: 3.0}, {1: 3.0}, {1: 1.9}, {})
-        penalty.update(penalty.counts(state, gate), rows=4)
+        penalty.update(token_counts(state, gate), rows=4)
         new = 1 - FREQUENCY_DECAY
         torch.testing.assert_close(penalty.fired[:3], new * torch.tensor([0, 0.5, 0]))
         torch.testing.assert_close(penalty.near[:3], new * torch.tensor([0.25, 0.75, 0]))

@@ -111,10 +111,14 @@ def test_an_unknown_key_two_levels_down() -> None:
         ("data.test_file=a.csv", "has a 'validation_file' or 'test_file' but no 'train_file' to go with it."),
         ("model.name=''", "--set: model.name must not be empty, but is ''."),
         ("model.name=3", "--set: model.name must be text, but is 3."),
-        ("model.gate=drelo", "--set: model.gate must be jumprelu, but is 'drelo'."),
+        (
+            "model.gate=drelo",
+            "--set: model.gate must be one of jumprelu, drelu, drelu_log1p, but is 'drelo'. Did you mean 'drelu'?",
+        ),
         (
             "training.recipe=cajtt",
-            "--set: training.recipe must be one of cajt, baseline, but is 'cajtt'. Did you mean 'cajt'?",
+            "--set: training.recipe must be one of cajt, lexical_sae, cis, baseline, but is 'cajtt'. "
+            "Did you mean 'cajt'?",
         ),
         (
             "model.support=full+dictionry",

@@ -1,4 +1,4 @@
-"""The JumpReLU gate: its values, its two gradients, its start, and that its thresholds really move."""
+"""The gates: their values, their gradients, their start, and that their thresholds really move."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from splade.config.schema import TrainingConfig
 from splade.errors import ConfigError
-from splade.models.layers.activation import GATES, SURROGATE_WINDOW, JumpReLUGate
+from splade.models.layers.activation import GATES, SURROGATE_WINDOW, JumpReLUGate, ThresholdGate
 from splade.training.optim import parameter_groups, schedule_free_adamw
 
 
@@ -20,7 +20,13 @@ def calibrated(theta: float = 2.0, scale: float = 4.0, vocab_size: int = 3) -> J
     return gate
 
 
-def gradients(gate: JumpReLUGate, z: float) -> tuple[float, float]:
+def of_kind(kind: str, theta: float = 2.0, scale: float = 4.0, vocab_size: int = 3) -> ThresholdGate:
+    gate = GATES.get(kind)(vocab_size)
+    gate.calibrate(theta, scale)
+    return gate
+
+
+def gradients(gate: ThresholdGate, z: float) -> tuple[float, float]:
     """∂s/∂z and ∂s/∂raw of token 1 at one score."""
     score = torch.tensor([z], requires_grad=True)
     gate.raw.grad = None
@@ -72,10 +78,37 @@ def test_values_jump_from_zero_to_the_whole_score(training: bool) -> None:
 @settings(deadline=None)
 @given(st.lists(st.floats(-10, 10, width=32), min_size=2), st.floats(0.01, 8))
 def test_gating_the_maximum_is_the_maximum_of_the_gated(z: list[float], theta: float) -> None:
-    gate = calibrated(theta)
-    scores = torch.tensor(z)
-    token = torch.zeros(len(z), dtype=torch.long)
-    assert gate(scores.max()[None], token[:1]).item() == gate(scores, token).max().item()
+    scores, token = torch.tensor(z), torch.zeros(len(z), dtype=torch.long)
+    for kind in GATES.names():
+        gate = of_kind(kind, theta)
+        assert gate(scores.max()[None], token[:1]).item() == gate(scores, token).max().item()
+        assert torch.equal(gate.opens(scores, token), gate(scores, token) > 0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kind", ["drelu", "drelu_log1p"])
+def test_drelu_is_what_a_score_exceeds_its_threshold_by(kind: str, training: bool) -> None:
+    gate = of_kind(kind).train(training)
+    token = torch.zeros(5, dtype=torch.long)
+    over = torch.tensor([0.0, 0.0, 0.0, 0.01, 5.0])
+    found = gate(torch.tensor([-3.0, 0.0, 1.99, 2.01, 7.0]), token)
+    torch.testing.assert_close(found, over.log1p() if kind == "drelu_log1p" else over, rtol=0, atol=1e-5)
+    assert (found[:3] == 0).all()  # exactly
+
+
+def test_drelu_has_an_ordinary_gradient_in_score_and_threshold() -> None:
+    for kind, outer in (("drelu", 1.0), ("drelu_log1p", 1 / (1 + 3.0))):
+        gate = of_kind(kind, theta=2.0)
+        d_theta_d_raw = 4.0 * torch.sigmoid(gate.raw.detach()[1]).item()
+        assert gradients(gate, 5.0) == pytest.approx((outer, -outer * d_theta_d_raw), rel=1e-3)
+        assert gradients(gate, 1.99) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", GATES.names())
+def test_the_unit_is_a_typical_value(kind: str) -> None:
+    """What a score one scale above a threshold near zero comes to."""
+    gate = of_kind(kind, theta=0.004)
+    torch.testing.assert_close(gate(torch.tensor([4.0]), torch.tensor([0]))[0], gate.unit, rtol=1e-2, atol=0)
 
 
 def test_the_gradient_in_z_is_one_above_the_threshold_and_zero_below() -> None:
@@ -110,10 +143,11 @@ def test_open_probability_is_a_half_at_the_threshold_and_rises_with_the_score() 
     torch.testing.assert_close(probability, torch.tensor([0.0, 0.5, 1.0]), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("kind", GATES.names())
 @pytest.mark.parametrize("scale", [0.3, 30.0])
-def test_the_number_of_active_tokens_really_falls_under_an_l0_loss(scale: float) -> None:
+def test_the_number_of_active_tokens_really_falls_under_an_l0_loss(scale: float, kind: str) -> None:
     """The known trap: log θ under an Adam-type optimiser hardly moves, and a narrow bandwidth passes no gradient."""
-    gate = calibrated(scale, scale, vocab_size=50)
+    gate = of_kind(kind, scale, scale, vocab_size=50)
     z: Tensor = scale * (1 + 0.5 * torch.randn(40, 50, generator=torch.Generator().manual_seed(0)))
     token = torch.arange(50).repeat(40)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.layers.activation import GATES
 from splade.models.lexical_sae import LexicalSAE
 from tests.builders import build_model, encode, toy_reviews
 
@@ -39,6 +41,25 @@ def test_the_interface(model: LexicalSAE) -> None:
 def test_sparse_vector_is_the_maximum_of_the_dense_sequence(model: LexicalSAE) -> None:
     sequence = model(*encode(model, TEXTS))
     torch.testing.assert_close(sequence.to_dense().amax(1), model.classify(sequence).sparse_vector)
+
+
+@pytest.mark.parametrize("head", ["relu_mlp", "tied_mlp"])
+@pytest.mark.parametrize("gate", GATES.names())
+def test_with_every_gate_the_logits_are_the_sum_of_the_words(folder: Path, gate: str, head: str) -> None:
+    model = build_model(folder, "neighbourhood+dictionary", gate=gate, head=head)
+    for training in (True, False):
+        model.train(training)
+        sequence = model(*encode(model, TEXTS))
+        state = model.classify(sequence)
+        torch.testing.assert_close(state.sparse_vector, sequence.to_dense().amax(1))
+        recomputed = torch.einsum("rv,rcv->rc", state.sparse_vector, state.W_eff) + state.b_eff
+        torch.testing.assert_close(state.logits, recomputed, atol=1e-4, rtol=0)
+        for label in range(len(model.labels)):
+            attribution = compute_attribution_tensor(state, torch.full((len(TEXTS),), label))
+            torch.testing.assert_close(
+                attribution.sum_rows() + state.b_eff[:, label], state.logits[:, label], atol=1e-4, rtol=0
+            )
+    assert (state.rows.value > 0).all() and len(state.rows) > 0
 
 
 def test_the_gate_is_as_hard_in_training_as_in_evaluation(model: LexicalSAE) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from splade.circuits.geco import GECOController
+from splade.circuits.geco import GECOController, bound_from_accuracy
 from splade.config.schema import TrainingConfig
 from splade.data.types import TextSplit
 from splade.errors import CheckpointError, TrainingError
@@ -174,6 +174,34 @@ class TestSteps:
         for (name, one), two in zip(whole.model.named_parameters(), halves.model.parameters(), strict=True):
             if "key.bias" not in name:  # attention ignores it: its gradient is rounding, which Adam blows up
                 torch.testing.assert_close(one, two, atol=2e-4, rtol=0, msg=lambda text, name=name: f"{name}: {text}")
+
+    def test_lambda_moves_once_an_optimiser_step(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However many batches a step accumulates; and the warm-up is noted once a step alike."""
+        trainer = build(batch_size=8, gradient_accumulation_steps=2)
+        steps: list[float] = []
+        step = GECOController.step
+        monkeypatch.setattr(GECOController, "step", lambda self, *args: steps.append(args[0]) or step(self, *args))  # type: ignore[func-returns-value]
+        trainer.run()
+        assert len(steps) == trainer.total - trainer.warmup == 5
+        assert len(trainer.geco.recent) == trainer.warmup == 3
+
+    def test_a_target_accuracy_overrides_tau(self, build: Callable[..., Trainer]) -> None:
+        assert build(target_accuracy=0.9).run().tau == pytest.approx(bound_from_accuracy(0.9, 2))
+        assert build().run().tau != pytest.approx(bound_from_accuracy(0.9, 2), rel=0.01)
+
+    @pytest.mark.parametrize(("recipe", "relaxed"), [("lexical_sae", True), ("cajt", False)])
+    def test_tau_follows_the_density_where_the_recipe_says_so(
+        self, build: Callable[..., Trainer], recipe: str, relaxed: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = build(recipe=recipe, active_target=2.0)
+        seen: list[float] = []
+        step = GECOController.step
+        monkeypatch.setattr(GECOController, "step", lambda self, *args: seen.append(args[1]) or step(self, *args))  # type: ignore[func-returns-value]
+        trainer.run()
+        assert (seen[-1] == pytest.approx(trainer.objective.active_before.item() / 2.0)) == relaxed
+        assert all(density > 1.5 for density in seen) == relaxed
 
     def test_every_row_is_seen_once_an_epoch(
         self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch

@@ -105,6 +105,17 @@ def test_a_kill_with_the_default_optimiser_and_head_and_accumulation(toy_run: To
     assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
 
 
+def test_a_kill_with_every_part_of_the_older_recipes(toy_run: ToyRun, tmp_path: Path) -> None:
+    """Moving averages of the weights, of document frequencies and of centroids, learned variances, a rate found."""
+    changes = {"training__recipe": "cis", "training__optimizer": "adamw", "training__learning_rate": "auto"}
+    whole = setup_and_train(toy_run.config(tmp_path / "whole", **changes))
+    assert (whole.config.model.gate, whole.config.training.weight_ema) == ("drelu_log1p", 0.999)
+    train_until_killed(toy_run, tmp_path / "killed", 11, **changes)
+    said = resume(toy_run, tmp_path / "killed", **changes)
+    assert "Resuming after step 9 of 16." in said and "range test" not in said  # the checkpoint knows the rate
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("damage", ["truncated", "bit-flipped"])
 def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_used(
     toy_run: ToyRun, tmp_path: Path, damage: str

@@ -9,9 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from splade.config.schema import Gate
 from splade.registry import Registry
 
-GATES: Registry[type[JumpReLUGate]] = Registry("gate")
+GATES: Registry[type[ThresholdGate]] = Registry("gate")
+
+DEFAULT_GATE: Gate = "jumprelu"
 
 # Half-width, in bandwidths, of the window around θ in which an entry influences it. σ'(±6) is a hundredth of σ'(0):
 # beyond it the surrogate gradient is noise, and leaving it out is what lets the backward pass touch few entries.
@@ -36,13 +39,13 @@ class _JumpReLU(torch.autograd.Function):
         return grad * (z > theta), -grad * theta * kernel / ctx.bandwidth, None
 
 
-@GATES.register("jumprelu")
-class JumpReLUGate(nn.Module):
-    """relu(z)·1[z > θ_v], hard in training and evaluation alike; θ learns through a sigmoid of width ε around it.
+class ThresholdGate(nn.Module):
+    """What every gate shares: a threshold θ_v a token, at or below which a score counts for exactly nothing.
 
-    θ = scale · softplus(raw): always positive, in float32, and it moves. `scale` is the spread of the scores the
-    untrained model gives (`calibrate`), so that one learning rate and one relative bandwidth suit any backbone; log θ
-    would barely move under an Adam-type optimiser, and a fixed bandwidth of 0.001 would pass almost no gradient.
+    Hard in training and evaluation alike, and monotone in z. θ = scale · softplus(raw): always positive, in float32,
+    and it moves. `scale` is the spread of the scores the untrained model gives (`calibrate`), so that one learning rate
+    and one relative bandwidth suit any backbone; log θ would barely move under an Adam-type optimiser, and a fixed
+    bandwidth of 0.001 would pass almost no gradient.
     """
 
     RELATIVE_BANDWIDTH = 0.03
@@ -65,6 +68,11 @@ class JumpReLUGate(nn.Module):
         """(V,) thresholds."""
         return self.scale * F.softplus(self.raw)
 
+    @property
+    def unit(self) -> Tensor:
+        """() a typical value: what losses measure values in, so that they mean the same behind any gate."""
+        return self.scale
+
     def floor(self, margin: float = SURROGATE_WINDOW) -> Tensor:
         """(V,) score below which an entry is zero and has no influence on θ either."""
         return (self.theta - margin * self.bandwidth).detach()
@@ -78,7 +86,7 @@ class JumpReLUGate(nn.Module):
 
     def forward(self, z: Tensor, token: Tensor) -> Tensor:
         """z and token (N,) -> values (N,)."""
-        return _JumpReLU.apply(z, self.theta.index_select(0, token), self.bandwidth)
+        raise NotImplementedError
 
     def opens(self, z: Tensor, token: Tensor) -> Tensor:
         """(N,) bool: which scores pass."""
@@ -87,3 +95,31 @@ class JumpReLUGate(nn.Module):
     def open_probability(self, z: Tensor, token: Tensor) -> Tensor:
         """(N,) σ((z − θ)/ε), whose sum over a text is the differentiable proxy of its number of active tokens."""
         return torch.sigmoid((z - self.theta.index_select(0, token)) / self.bandwidth)
+
+
+@GATES.register("jumprelu")
+class JumpReLUGate(ThresholdGate):
+    """relu(z)·1[z > θ_v]: the whole score or nothing; θ learns through a sigmoid of width ε around it."""
+
+    def forward(self, z: Tensor, token: Tensor) -> Tensor:
+        return _JumpReLU.apply(z, self.theta.index_select(0, token), self.bandwidth)
+
+
+@GATES.register("drelu")
+class DReLUGate(ThresholdGate):
+    """relu(z − θ_v): continuous, so θ has an ordinary gradient, but every value is θ smaller than its score."""
+
+    def forward(self, z: Tensor, token: Tensor) -> Tensor:
+        return F.relu(z - self.theta.index_select(0, token))
+
+
+@GATES.register("drelu_log1p")
+class LogDReLUGate(DReLUGate):
+    """log(1 + relu(z − θ_v)): DReLU with SPLADE's saturation (Formal et al., 2021), no word can outshout the rest."""
+
+    @property
+    def unit(self) -> Tensor:
+        return self.scale.log1p()
+
+    def forward(self, z: Tensor, token: Tensor) -> Tensor:
+        return super().forward(z, token).log1p()

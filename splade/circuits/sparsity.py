@@ -1,0 +1,100 @@
+"""Sparsity: kinds of pressure on the number of active tokens, all of which stop at a target, behind `SPARSITIES`.
+
+Each returns one number a row, about 1 for a row at the target. Without a target the pressure goes on until a single
+token is left, or is too weak to bite at all; so `SparsityLoss` is told how many tokens were active, and rests at or
+below its target.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from splade.circuits.core import CircuitState
+from splade.circuits.losses import FREQUENCY_DECAY, expected_active
+from splade.models.layers.activation import ThresholdGate
+from splade.registry import Registry
+
+SPARSITIES: Registry[type[SparsityLoss]] = Registry("sparsity loss")
+
+L0_SHARE = 0.1
+"""Weight of the count beside the L1 norm, which alone shrinks values without shutting gates."""
+
+COMMON = 0.1
+"""Share of texts in which a token fires from which on it counts as common (α of DF-FLOPS)."""
+
+STEEPNESS = 10
+"""How sharply rare and common tokens are told apart (β of DF-FLOPS)."""
+
+
+class SparsityLoss(nn.Module):
+    """A pressure that acts while a row has more active tokens than aimed at, on average over the step before.
+
+    The step before decides, so that no process waits for another in the middle of a step, and the hard count decides,
+    because the differentiable one also counts what the gate has just shut.
+    """
+
+    def __init__(self, vocab_size: int, target: float):
+        super().__init__()
+        self.target = target
+
+    def forward(self, state: CircuitState, gate: ThresholdGate, active: Tensor) -> Tensor:
+        """(R,); `active` (): active tokens a row in the step before."""
+        return (active > self.target).float() * self.pressure(state, gate)
+
+    def pressure(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
+        """(R,) what is pressed down."""
+        raise NotImplementedError
+
+
+@SPARSITIES.register("l0")
+class L0(SparsityLoss):
+    """Σ_j σ((z_j − θ_j)/ε) / target."""
+
+    def pressure(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
+        return expected_active(state, gate) / self.target
+
+
+@SPARSITIES.register("l1_l0")
+class L1L0(SparsityLoss):
+    """(Σ_j s_j/unit + 0.1·Σ_j σ((z_j − θ_j)/ε)) / target, with values in the gate's unit.
+
+    The gradient of L1 is the same for small values as for large ones, so it does not fade where many are small.
+    """
+
+    def pressure(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
+        return (state.rows.sum_rows() / gate.unit + L0_SHARE * expected_active(state, gate)) / self.target
+
+
+@SPARSITIES.register("df_flops")
+class DocumentFrequencyFlops(SparsityLoss):
+    """Σ_j w_j·s_j / (‖s‖₂·√target),      w_j = 1 + 1/(1 + (df_j^(log_α 2) − 1)^β),   df a moving average over rows.
+
+    ‖s‖₁/‖s‖₂ is √n for n equal values whatever their size, so shrinking all of them gains nothing. The weight, the
+    logistic of DF-FLOPS (Porco et al., 2025), rises from 1 for rare tokens to 2 for common ones; with theirs alone,
+    which falls to 0, nothing would press on the rare tokens that most of a text's are.
+    """
+
+    frequency: Tensor
+
+    def __init__(self, vocab_size: int, target: float):
+        super().__init__(vocab_size, target)
+        self.register_buffer("frequency", torch.zeros(vocab_size))  # at first all tokens weigh alike
+
+    def pressure(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
+        value = state.rows.value
+        length = state.rows.sum_rows(value**2).clamp(min=1e-12).sqrt()  # (R,)
+        weighted = state.rows.sum_rows(self.weights()[state.rows.token] * value)
+        return weighted / (length * math.sqrt(self.target))
+
+    def weights(self) -> Tensor:
+        """(V,)."""
+        odds = self.frequency.clamp(1e-6, 1) ** math.log(2, COMMON) - 1  # 1 at COMMON, 0 for a token of every text
+        return 1 + 1 / (1 + odds**STEEPNESS)
+
+    @torch.no_grad()
+    def update(self, counts: Tensor, rows: int) -> None:
+        """Move the frequencies by the `token_counts` of a step."""
+        self.frequency.mul_(FREQUENCY_DECAY).add_(counts[0] / rows, alpha=1 - FREQUENCY_DECAY)
