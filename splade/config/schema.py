@@ -16,8 +16,8 @@ from pydantic.functional_validators import AfterValidator, BeforeValidator
 SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Gate = Literal["jumprelu"]
-Pooling = Literal["max"]
-Head = Literal["relu_mlp", "tied_mlp"]
+Pooling = Literal["max", "attention"]
+Head = Literal["relu_mlp", "tied_mlp", "bcos"]
 Recipe = Literal["cajt", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
 
@@ -132,10 +132,14 @@ class ModelConfig:
     gate: Gate = "jumprelu"
     """How a score becomes an activation or exactly zero."""
     pooling: Pooling = "max"
-    """How a text's positions become one sparse vector (``training.pooling`` is read as this setting too)."""
+    """How a text's positions become one sparse vector: ``max`` takes each token's best, ``attention`` a sum weighted by
+    a learned score a position (``training.pooling`` is read as this setting too)."""
     head: Head = "tied_mlp"
     """How the sparse vector becomes logits: ``relu_mlp`` has a weight vector a word, ``tied_mlp`` derives it from the
-    word's frozen embedding, so that near synonyms speak alike."""
+    word's frozen embedding, so that near synonyms speak alike, ``bcos`` is a B-cos network: no bias, every unit scaled
+    by how well the input points its way."""
+    head_layers: Literal[2, 3] = 2
+    """Layers of a ``bcos`` head, which is exact at any depth; the other heads have 2."""
     hidden_size: PositiveInt = 256
     """Width of the head's hidden layer."""
     token_dropout: Annotated[Number, Field(ge=0, lt=1)] = 0.1
@@ -146,6 +150,12 @@ class ModelConfig:
     """Train the output embedding; frozen it keeps each token's meaning in place."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Precision of the backbone; auto: bfloat16 where the hardware is fast at it. The head is always float32."""
+
+    @model_validator(mode="after")
+    def _check_variants(self) -> ModelConfig:
+        if self.head_layers != 2 and self.head != "bcos":
+            raise ValueError(f"has 'head_layers' {self.head_layers}, which only the head 'bcos' can have")
+        return self
 
 
 @dataclass(config=SETTINGS, frozen=True)

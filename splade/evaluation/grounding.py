@@ -144,10 +144,11 @@ def frozen_share(model: LexicalSAE, frozen: Backbone, task: ClassificationTask, 
         if len(attribution) == 0:
             continue
         hidden = frozen(batch.input_ids, batch.attention_mask).reshape(-1, weight.shape[1])  # (B·L, d)
-        places, inverse = attribution.position.unique(return_inverse=True)
+        entry, position, value = attribution.by_position()
+        places, inverse = position.unique(return_inverse=True)
         top = (hidden[places].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).indices  # (P, 100)
-        proposed = (top[inverse] == attribution.token[:, None]).any(1)
-        size = attribution.value.abs()
+        proposed = (top[inverse] == attribution.token[entry, None]).any(1)
+        size = value.abs()
         agreed, total = agreed + float(size[proposed].sum()), total + float(size.sum())
     return agreed / total if total else 0.0
 

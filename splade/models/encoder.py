@@ -1,4 +1,4 @@
-"""The lexical encoder: hidden states to sparse rows over the vocabulary, through supports, scores, maximum and gate."""
+"""The lexical encoder: hidden states to sparse rows over the vocabulary, through supports, scores, pooling and gate."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from splade.models.layers.activation import JumpReLUGate
+from splade.models.pooling import POOLINGS
 from splade.models.projection import best_position, pair_dot
 from splade.models.sparse import SparseRows
 from splade.models.support import Scene, Support
@@ -36,14 +37,23 @@ class SparseSequence:
 
 
 class LexicalEncoder(nn.Module):
-    """Scores z = h·Eᵀ + b where a support allows them, the maximum over positions, then the gate."""
+    """Scores z = h·Eᵀ + b where a support allows them, the gate, and a pooling over positions."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, gate: JumpReLUGate, supports: list[Support], train_decoder: bool):
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor,
+        gate: JumpReLUGate,
+        supports: list[Support],
+        train_decoder: bool,
+        pooling: str = "max",
+    ):
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
         self.bias = nn.Parameter(bias)  # (V,)
         self.gate = gate
         self.supports: Sequence[Support] = nn.ModuleList(supports)  # type: ignore[assignment]
+        self.pooling = POOLINGS.get(pooling)(weight.shape[1])
         self.register_buffer("suppressed", torch.zeros(len(bias), dtype=torch.bool))  # (V,): shut for every input
         self._scan_copy: tuple[torch.dtype, Tensor] | None = None  # the decoder in the scan's precision
 
@@ -65,8 +75,13 @@ class LexicalEncoder(nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
 
     @torch.no_grad()
-    def propose(self, sequence: SparseSequence, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def propose(
+        self, sequence: SparseSequence, floor: Tensor, *, everywhere: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Pairs (position (N,), token (N,)) of all supports whose score may exceed `floor` (V,), and their h·E (N,).
+
+        Supports that look at all positions alike propose only a token's best in each text, unless all are wanted
+        (`everywhere`). A pair that several supports propose is there several times.
 
         The products are float32: a scan in that precision has them already, those of a faster one are done again.
         """
@@ -77,6 +92,7 @@ class LexicalEncoder(nn.Module):
             sequence.attention_mask.bool(),
             self._decoder_for_scan(hidden.dtype),
             torch.where(self.get_buffer("suppressed"), torch.inf, floor - self.bias.detach()).to(torch.float32),
+            everywhere,
         )
         pairs = [support.propose(scene) for support in self.supports]
         position, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
@@ -91,23 +107,19 @@ class LexicalEncoder(nn.Module):
         hidden = sequence.hidden.reshape(-1, sequence.hidden.shape[-1])  # (B·L, d)
         return pair_dot(hidden, self.weight, position, token, product) + self.bias.index_select(0, token)
 
+    def floor(self) -> Tensor:
+        """(V,) the score below which a pair has no influence: on the values, and in training on θ either."""
+        return self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
+
     def pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        """One row a text, by the maximum over positions: the gated rows, and the scores z (N,) behind their values.
+        """One row a text: the gated rows, and for each entry its highest score z (N,) over the positions.
 
         In training, entries just below their threshold stay in (with value 0), because θ learns from them.
         """
-        length = sequence.input_ids.shape[1]
-        floor = self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
-        position, token, product = self.propose(sequence, floor)
-        # A token has one bias wherever it stands, so the higher product is the higher score.
-        best = best_position(position // length, token, product, self.vocab_size)
-        position, token = position[best], token[best]
-        z = self.scores(sequence, position, token, product[best])
-        value = self.gate(z, token)
-        rows = SparseRows(position // length, token, position, value, len(sequence.input_ids), self.vocab_size)
+        rows, z = self.pooling(self, sequence)
         if self.training:
             return rows, z
-        active = value > 0
+        active = rows.value > 0
         return rows.select(active), z[active]
 
     def dense(self, sequence: SparseSequence) -> Tensor:

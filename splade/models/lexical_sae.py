@@ -86,9 +86,14 @@ class LexicalSAE(nn.Module):
             GATES.get(config.gate)(backbone.vocab_size),
             [SUPPORTS.get(name)(self.vocabulary, config.exclude_stop_words, **options) for name in config.support],
             config.train_decoder,
+            config.pooling,
         )
         self.head = HEADS.get(config.head)(
-            backbone.vocab_size, config.hidden_size, len(self.labels), embeddings=backbone.frozen_embeddings()
+            backbone.vocab_size,
+            config.hidden_size,
+            len(self.labels),
+            embeddings=backbone.frozen_embeddings(),
+            layers=config.head_layers,
         )
         self.precision = pick_dtype(pick_device(), config.dtype)
 
