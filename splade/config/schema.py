@@ -160,7 +160,7 @@ class ModelConfig:
 
 @dataclass(config=SETTINGS, frozen=True)
 class LossWeights:
-    """Weights of the four circuit losses and of the guide; 0 switches one off."""
+    """Weights of the four circuit losses, of the guide and of the anchor; 0 switches one off."""
 
     completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
@@ -172,6 +172,8 @@ class LossWeights:
     """Tokens that hardly ever fire are helped back."""
     guide: NonNegative = 1.0
     """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
+    anchor: NonNegative = 0.1
+    """Words keep meaning themselves, in the way ``training.anchor`` says."""
 
 
 @dataclass(config=SETTINGS, frozen=True)
@@ -220,6 +222,10 @@ class TrainingConfig:
     """Steps between checkpoints; null: one with every validation."""
     log_every: PositiveInt = 10
     """Steps between lines of ``metrics.jsonl``."""
+    anchor: Literal["own_token", "frozen_scores", "register"] | None = None
+    """What keeps words meaning themselves: ``own_token``: each word scores highest in its own neighbourhood;
+    ``frozen_scores``: vocabulary scores stay near the untrained backbone's; ``register``: tokens that speak where
+    neither they nor their neighbours stand, or carry over a tenth of all contribution, are penalised."""
     loss_weights: LossWeights = field(default_factory=LossWeights)
     """Weights of the circuit losses."""
 

@@ -107,7 +107,7 @@ class LexicalSAE(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
-        with self._autocast():
+        with self.autocast():
             if torch.is_grad_enabled() or self.device.type != "cpu":
                 hidden = self.backbone(input_ids, attention_mask)  # (B, L, d)
             else:
@@ -131,7 +131,8 @@ class LexicalSAE(nn.Module):
             logits, region = self.head(rows)
         return CircuitState(logits, rows, rows.value if scores is None else scores, region)
 
-    def _autocast(self):  # type: ignore[no-untyped-def]
+    def autocast(self):  # type: ignore[no-untyped-def]
+        """The context in which a backbone computes in the model's precision."""
         if self.precision == torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)

@@ -21,6 +21,7 @@ LOSS_TERMS = {
     "sparsity": ("sparsity", PURPLE),
     "frequency": ("frequency", RED),
     "guide": ("guide", GREY),
+    "anchor": ("anchor", INK),
 }
 
 History = Sequence[Mapping[str, Any]]

@@ -21,6 +21,7 @@ from splade.circuits.geco import GECOController
 from splade.config.schema import TrainingConfig
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
+from splade.training.anchors import ANCHORS
 from splade.training.checkpoint import newest_checkpoint, save_checkpoint
 from splade.training.constants import VALIDATIONS_PER_RUN
 from splade.training.interrupt import Interrupted, interruptible
@@ -83,7 +84,9 @@ class Trainer:
         num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         torch.manual_seed(seed)  # every process begins with the same guide
         width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
-        self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config, width).to(self.device)
+        # Before anything is restored: an anchor holds on to the model as it starts.
+        anchor = ANCHORS.get(config.anchor)(model) if config.anchor and isinstance(model, LexicalSAE) else None
+        self.objective = Objective(num_classes, getattr(model, "vocab_size", 0), config, width, anchor).to(self.device)
         self.batches = train.batches(batch_size, seed, shuffle=True)
         self.steps_per_epoch = math.ceil(len(self.batches) / config.gradient_accumulation_steps)
         self.total = config.max_steps or self.steps_per_epoch * config.epochs
