@@ -138,6 +138,11 @@ class ModelConfig:
     """How the sparse vector becomes logits: ``relu_mlp`` has a weight vector a word, ``tied_mlp`` derives it from the
     word's frozen embedding, so that near synonyms speak alike, ``bcos`` is a B-cos network: no bias, every unit scaled
     by how well the input points its way."""
+    senses: PositiveInt = 1
+    """Senses of ambiguous tokens, each with a column of its own (``bank#2``); the hidden state chooses one at each
+    position. 1: none."""
+    sense_tokens: Literal["auto"] | list[Text] = "auto"
+    """Words that get senses; auto: those whose hidden states in the training texts fall most clearly into groups."""
     head_layers: Literal[2, 3] = 2
     """Layers of a ``bcos`` head, which is exact at any depth; the other heads have 2."""
     hidden_size: PositiveInt = 256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +26,9 @@ EMBEDDING_NORM = 0.3
 # Spread of a B-cos head's word weights at the start: one stride of the optimiser, so that the words training meets soon
 # outweigh those it never does, although a row of weights cannot start at zero and have a direction.
 INITIAL_SPREAD = 1e-3
+
+# How far the senses of a word start from one another in the head: far enough for the choice between them to matter.
+SENSE_DIFFERENCE = 0.01
 
 # Least length that a cosine divides by: a row without any active token has length 0.
 SHORTEST = 1e-6
@@ -69,10 +73,12 @@ class ReluMLP(nn.Module):
     the others*, and with two classes the reasons for one are exactly the reasons against the other.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, **_: object):
+    def __init__(
+        self, vocab_size: int, hidden_size: int, num_classes: int, *, sense_of: Sequence[int] = (), **_: object
+    ):
         super().__init__()
         # W₁ᵀ: a row a token, read only where active. It starts at zero: a word training never met says nothing.
-        self.words = nn.Parameter(torch.zeros(vocab_size, hidden_size))
+        self.words = nn.Parameter(_with_senses(torch.zeros(vocab_size, hidden_size), sense_of))
         self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
         self.out = nn.Linear(hidden_size, num_classes)
 
@@ -94,10 +100,22 @@ class TiedMLP(nn.Module):
 
     words: Tensor
 
-    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, *, embeddings: Tensor, **_: object):
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int,
+        num_classes: int,
+        *,
+        embeddings: Tensor,
+        sense_of: Sequence[int] = (),
+        **_: object,
+    ):
         super().__init__()
         table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
         self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
+        self.sense_of = list(sense_of)
+        if self.sense_of:  # a further sense is its token's embedding and an offset of its own
+            self.offset = nn.Parameter(SENSE_DIFFERENCE * torch.randn(len(self.sense_of), embeddings.shape[1]))
         self.mix = nn.Parameter(torch.zeros(embeddings.shape[1], hidden_size))  # A; at zero no word says anything
         self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
         self.out = nn.Linear(hidden_size, num_classes)
@@ -105,10 +123,13 @@ class TiedMLP(nn.Module):
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         """Logits (R, C) and the linear region."""
         tokens, entry = rows.token.unique(return_inverse=True)
-        table = self.words[tokens].float()
+        words = self.words
+        if self.sense_of:
+            words = torch.cat([words.float(), words[self.sense_of].float() + self.offset])
+        table = words[tokens].float()
         meaning = F.embedding_bag(entry, table, rows.offsets, mode="sum", per_sample_weights=rows.value)
         logits, upstream, b_eff = _after_first_layer(meaning @ self.mix, self.bias, self.out)  # meaning: (R, d)
-        return logits, LinearRegion(upstream @ self.mix.T, self.words, b_eff)  # upstream: (R, C, d)
+        return logits, LinearRegion(upstream @ self.mix.T, words, b_eff)  # upstream: (R, C, d)
 
 
 @HEADS.register("bcos")
@@ -125,9 +146,19 @@ class BcosHead(nn.Module):
     head's are.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, *, layers: int = 2, **_: object):
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int,
+        num_classes: int,
+        *,
+        layers: int = 2,
+        sense_of: Sequence[int] = (),
+        **_: object,
+    ):
         super().__init__()
-        self.words = nn.Parameter(INITIAL_SPREAD * torch.randn(vocab_size, hidden_size))  # W₁ᵀ: a row a token
+        words = INITIAL_SPREAD * torch.randn(vocab_size, hidden_size)
+        self.words = nn.Parameter(_with_senses(words, sense_of))  # W₁ᵀ: a row a token
         sizes = [hidden_size] * (layers - 1) + [num_classes]
         self.layers = nn.ParameterList(torch.randn(m, n) / math.sqrt(n) for n, m in pairwise(sizes))  # W₂ …
 
@@ -150,6 +181,14 @@ class BcosHead(nn.Module):
             upstream = (upstream @ matrix) * scale[:, None, :]  # (R, C, H)
         upstream = upstream - upstream.mean(1, keepdim=True)
         return x - x.mean(1, keepdim=True), LinearRegion(upstream, self.words, torch.zeros_like(x))
+
+
+def _with_senses(words: Tensor, sense_of: Sequence[int]) -> Tensor:
+    """A table of words with rows for the further senses of some: the word's row and a small difference."""
+    if not sense_of:
+        return words
+    again = words[list(sense_of)]
+    return torch.cat([words, again + SENSE_DIFFERENCE * torch.randn_like(again)])
 
 
 def _length(x: Tensor, dim: int) -> Tensor:

@@ -18,6 +18,7 @@ from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS
 from splade.models.layers.activation import GATES
+from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
@@ -63,13 +64,16 @@ class LexicalSAE(nn.Module):
         *,
         max_length: int,
         dictionary: Sequence[int] = (),
+        senses: tuple[list[int], Tensor] | None = None,
         blank: bool = False,
     ):
-        """`blank`: leave out what a saved state dict will fill in."""
+        """`senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
+        `blank`: leave out what a saved state dict will fill in."""
         super().__init__()
         self.config, self.labels, self.tokenizer = config, list(labels), tokenizer
         self.max_length = min(max_length, backbone.max_length)
-        self.vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+        vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+        self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
         self.backbone = backbone
         if not config.train_embeddings:
             backbone.freeze_embeddings()
@@ -83,17 +87,19 @@ class LexicalSAE(nn.Module):
         self.encoder = LexicalEncoder(
             weight,
             bias,
-            GATES.get(config.gate)(backbone.vocab_size),
-            [SUPPORTS.get(name)(self.vocabulary, config.exclude_stop_words, **options) for name in config.support],
+            GATES.get(config.gate)(len(self.vocabulary)),
+            [SUPPORTS.get(name)(vocabulary, config.exclude_stop_words, **options) for name in config.support],
             config.train_decoder,
             config.pooling,
+            None if senses is None else Senses(len(vocabulary), *senses),
         )
         self.head = HEADS.get(config.head)(
-            backbone.vocab_size,
+            len(vocabulary),
             config.hidden_size,
             len(self.labels),
             embeddings=backbone.frozen_embeddings(),
             layers=config.head_layers,
+            sense_of=list(self.vocabulary.sense_of.values()),
         )
         self.precision = pick_dtype(pick_device(), config.dtype)
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 POOLINGS: Registry[type[nn.Module]] = Registry("pooling")
 
+# Taken off the score of a sense that was not chosen where the best position is looked for: any chosen one is better.
+OUT_OF_REACH = 1e6
+
 
 @POOLINGS.register("max")
 class MaxPooling(nn.Module):
@@ -30,12 +33,12 @@ class MaxPooling(nn.Module):
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         """Rows of all pairs above the encoder's floor, and the scores z (N,) behind their values."""
         length = sequence.input_ids.shape[1]
-        position, token, product = encoder.propose(sequence, encoder.floor())
+        position, token, product, taken = _columns(encoder, sequence, everywhere=encoder.senses is not None)
         # A token has one bias wherever it stands, so the higher product is the higher score.
-        best = best_position(position // length, token, product, encoder.vocab_size)
-        position, token = position[best], token[best]
-        z = encoder.scores(sequence, position, token, product[best])
-        value = encoder.gate(z, token)
+        rank = product if taken is None else torch.where(taken > 0.5, product, product - OUT_OF_REACH)
+        best = best_position(position // length, token, rank, encoder.vocab_size)
+        position, token, taken = position[best], token[best], None if taken is None else taken[best]
+        z, value = encoder.activate(sequence, position, token, product[best], taken)
         size = len(sequence.input_ids), encoder.vocab_size
         return SparseRows(position // length, token, position, value, *size), z
 
@@ -61,17 +64,19 @@ class AttentionPooling(nn.Module):
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         """Rows of all pairs above the encoder's floor, and the highest score z (N,) of each entry."""
         length = sequence.input_ids.shape[1]
-        position, token, product = encoder.propose(sequence, encoder.floor(), everywhere=True)
+        position, token, product, taken = _columns(encoder, sequence, everywhere=True)
         text = position // length
         key = (text * encoder.vocab_size + token) * length + position % length  # by text, token and position
         key, order = torch.sort(key, stable=True)
         first = torch.ones_like(key, dtype=torch.bool)
         first[1:] = key[1:] != key[:-1]  # a pair that two supports propose counts once
-        position, token, product = (each[order[first]] for each in (position, token, product))
+        once = order[first]
+        position, token, product = position[once], token[once], product[once]
+        taken = None if taken is None else taken[once]
         pairs, entry = torch.unique_consecutive(key[first] // length, return_inverse=True)  # (N,), (M,)
 
-        z = encoder.scores(sequence, position, token, product)  # (M,)
-        part = encoder.gate(z, token) * self.weights(sequence).flatten().index_select(0, position)
+        z, value = encoder.activate(sequence, position, token, product, taken)  # (M,)
+        part = value * self.weights(sequence).flatten().index_select(0, position)
         value = part.new_zeros(len(pairs)).index_add(0, entry, part)  # (N,)
         share = part.detach() / value.detach().index_select(0, entry).clamp(min=torch.finfo(part.dtype).tiny)
         row, own = pairs // encoder.vocab_size, pairs % encoder.vocab_size
@@ -81,3 +86,13 @@ class AttentionPooling(nn.Module):
         parts = Parts(entry[spoke], position[spoke], share[spoke])
         size = len(sequence.input_ids), encoder.vocab_size
         return SparseRows(row, own, strongest, value, *size, parts), z.index_select(0, highest)
+
+
+def _columns(
+    encoder: LexicalEncoder, sequence: SparseSequence, *, everywhere: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Pairs above the encoder's floor: position, column, product h·E and, where there are senses, taken (N,)."""
+    position, token, product = encoder.propose(sequence, encoder.floor(), everywhere=everywhere)
+    if encoder.senses is None:
+        return position, token, product, None
+    return encoder.senses.expand(sequence, position, token, product, others=encoder.training)

@@ -119,7 +119,7 @@ class FrozenScores(Anchor):
         number_at = torch.full((positions,), -1, device=device).index_copy(0, position, number)
         entry, place, value = state.rows.by_position()
         active = (number_at[place] >= 0) & (value > 0)
-        own = number_at[place[active]] * vocab + state.rows.token[entry[active]]
+        own = number_at[place[active]] * vocab + self.model.encoder.base[state.rows.token[entry[active]]]
         keys = torch.cat([(number[:, None] * vocab + top).flatten(), own]).unique()
         return keys // vocab, keys % vocab
 
@@ -146,7 +146,7 @@ class Register(Anchor):
         text = torch.arange(len(sequence.input_ids), device=tokens.device)[:, None]  # (B, 1)
         near = ((position // length)[:, None] * vocab + tokens).flatten()
         there = torch.cat([near, (text * vocab + sequence.input_ids).flatten()])
-        absent = ~torch.isin(attribution.row * vocab + attribution.token, there)
+        absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], there)
         of_row = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)
         tokens, entry = attribution.token.unique(return_inverse=True)
         share = size.new_zeros(len(tokens)).index_add(0, entry, size) / size.sum().clamp(min=1e-9)
