@@ -14,6 +14,7 @@ from splade.circuits.core import CircuitState
 from splade.errors import DataError, ModelError, nearest
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.sparse import SparseRows
 
 BATCH_SIZE = 32
 
@@ -86,7 +87,7 @@ def explain_batch(
             classes = torch.full_like(classes, model.labels.index(target))
         attribution = compute_attribution_tensor(encoded.state, classes)
         for i, row in enumerate(encoded.rows):
-            out[row] = _explain_row(model, encoded, i, int(classes[i]), attribution.value)
+            out[row] = _explain_row(model, encoded, i, int(classes[i]), attribution)
     return [e for e in out if e is not None]
 
 
@@ -176,36 +177,35 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attribution: torch.Tensor) -> Explanation:
-    text, rows = encoded.texts[i], encoded.state.rows
-    first = int(rows.offsets[i])
-    mine = slice(first, first + int(rows.counts[i]))
-    token, value, score = rows.token[mine].tolist(), rows.value[mine].tolist(), attribution[mine].tolist()
-    position = [p - i * encoded.length for p in rows.position[mine].tolist()]
+def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attribution: SparseRows) -> Explanation:
+    text, start = encoded.texts[i], i * encoded.length
+    mine = attribution.select(attribution.row == i)
+    value = encoded.state.rows.value[attribution.row == i].tolist()
+    token, score, position = (each.tolist() for each in (mine.token, mine.value, mine.position - start))
+    entry, place, part = (each.tolist() for each in mine.by_position())
     vocabulary = model.vocabulary
     spans = word_spans(text)
     word_of = words_of_positions(encoded.offsets[i], spans)
 
-    tokens, unnamed = [], [0.0, 0.0]
+    tokens, unnamed, names = [], [0.0, 0.0], []
     fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
     totals = [0.0] * (len(spans) + 1)
     for j, v, a, p in zip(token, value, score, position, strict=True):
         named = bool(vocabulary.starts_word[j]) and not bool(vocabulary.special[j])
-        name = vocabulary.names[j] if named else NOT_A_WORD
+        names.append(vocabulary.names[j] if named else NOT_A_WORD)
         if named:
-            tokens.append(TokenScore(name, j, a, v, p))
+            tokens.append(TokenScore(names[-1], j, a, v, p))
         else:
             unnamed = [unnamed[0] + a, unnamed[1] + v]
-        totals[word_of[p]] += a  # −1, the last, is what belongs to no word
-        fired[word_of[p]].append((abs(a), name))
+    for e, p, a in zip(entry, place, part, strict=True):
+        word = word_of[p - start]  # −1, the last, is what belongs to no word
+        totals[word] += a
+        fired[word].append((abs(a), names[e]))
     if any(unnamed):
         tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
-    words = [
-        WordScore(text[start:end], start, end, totals[n], [name for _, name in sorted(fired[n], reverse=True)])
-        for n, (start, end) in enumerate(spans)
-    ]
+    words = [WordScore(text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)]
     if fired[-1]:
-        words.append(WordScore(NO_WORD, 0, 0, totals[-1], [name for _, name in sorted(fired[-1], reverse=True)]))
+        words.append(WordScore(NO_WORD, 0, 0, totals[-1], _strongest_first(fired[-1])))
     logits, probabilities = encoded.state.logits[i], encoded.state.logits[i].softmax(-1)
     return Explanation(
         text=text,
@@ -218,3 +218,8 @@ def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attr
         words=words,
         truncated=encoded.truncated[i],
     )
+
+
+def _strongest_first(fired: list[tuple[float, str]]) -> list[str]:
+    """Names of what fired at a word; pieces of it may say the same, and a name is enough once."""
+    return list(dict.fromkeys(name for _, name in sorted(fired, reverse=True)))

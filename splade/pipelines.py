@@ -29,6 +29,7 @@ from splade.models.backbone import Backbone
 from splade.models.dictionary import choose_dictionary
 from splade.models.lexical_sae import CALIBRATION_ROWS, LexicalSAE
 from splade.models.saving import library_versions
+from splade.models.sense_choice import choose_senses
 from splade.reporting.model_card import write_model_card
 from splade.reporting.report import write_report
 from splade.training.loop import Trainer, TrainingOutcome
@@ -92,6 +93,7 @@ def prepare(
         config.model,
         max_length=max_length,
         dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
+        senses=choose_senses(config.model, backbone.to(accelerator.device), tokenizer, train.encoded, config.seed),
     )
     model.to(accelerator.device)
     rows = np.random.default_rng(config.seed).permutation(len(train))[:CALIBRATION_ROWS]

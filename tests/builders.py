@@ -184,11 +184,13 @@ def build_model(
     *,
     active: int = 12,
     classes: int = 2,
+    chosen: tuple[list[int], Tensor] | None = None,
     **settings: Any,
 ) -> LexicalSAE:
     """An untrained model on a tiny backbone, calibrated so that a toy review has about ``active`` active tokens.
 
-    ``support`` may join several by ``+``; its dictionary holds the adjectives. ``settings`` go to ``ModelConfig``.
+    ``support`` may join several by ``+``; its dictionary holds the adjectives. ``chosen``: tokens with senses and
+    where those start. ``settings`` go to ``ModelConfig``.
     """
     folder = tmp_path / family
     if not folder.exists():
@@ -206,6 +208,7 @@ def build_model(
             config,
             max_length=MAX_POSITIONS,
             dictionary=[token for word in [*POSITIVE, *NEGATIVE] for token in vocabulary.match(word)],
+            senses=chosen,
         )
         for parameter in model.head.parameters():  # it starts near 0, behind which a mistake could hide
             parameter.add_(0.5 * torch.randn_like(parameter))

@@ -35,7 +35,8 @@ class TokenScore:
     value: float
     """Its activation s_j."""
     position: int
-    """Where in the input it fired, counted in subword tokens with specials; -1 for the `NOT_A_WORD` row."""
+    """Where in the input it fired (most, with attention pooling), counted in subword tokens with specials; -1 for the
+    `NOT_A_WORD` row."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from pydantic.functional_validators import AfterValidator, BeforeValidator, Wrap
 SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Gate = Literal["jumprelu", "drelu", "drelu_log1p"]
-Pooling = Literal["max"]
-Head = Literal["relu_mlp", "tied_mlp"]
+Pooling = Literal["max", "attention"]
+Head = Literal["relu_mlp", "tied_mlp", "bcos"]
 Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
 
@@ -152,10 +152,19 @@ class ModelConfig:
     """How a score becomes an activation or exactly zero: ``jumprelu`` keeps the whole score above the threshold,
     ``drelu`` what it exceeds it by, ``drelu_log1p`` the logarithm of that; null: the recipe's."""
     pooling: Pooling = "max"
-    """How a text's positions become one sparse vector (``training.pooling`` is read as this setting too)."""
+    """How a text's positions become one sparse vector: ``max`` takes each token's best, ``attention`` a sum weighted by
+    a learned score a position (``training.pooling`` is read as this setting too)."""
     head: Head = "tied_mlp"
     """How the sparse vector becomes logits: ``relu_mlp`` has a weight vector a word, ``tied_mlp`` derives it from the
-    word's frozen embedding, so that near synonyms speak alike."""
+    word's frozen embedding, so that near synonyms speak alike, ``bcos`` is a B-cos network: no bias, every unit scaled
+    by how well the input points its way."""
+    senses: PositiveInt = 1
+    """Senses of ambiguous tokens, each with a column of its own (``bank#2``); the hidden state chooses one at each
+    position. 1: none."""
+    sense_tokens: Literal["auto"] | list[Text] = "auto"
+    """Words that get senses; auto: those whose hidden states in the training texts fall most clearly into groups."""
+    head_layers: Literal[2, 3] = 2
+    """Layers of a ``bcos`` head, which is exact at any depth; the other heads have 2."""
     hidden_size: PositiveInt = 256
     """Width of the head's hidden layer."""
     token_dropout: Annotated[Number, Field(ge=0, lt=1)] = 0.1
@@ -167,10 +176,17 @@ class ModelConfig:
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Precision of the backbone; auto: bfloat16 where the hardware is fast at it. The head is always float32."""
 
+    @model_validator(mode="after")
+    def _check_variants(self) -> ModelConfig:
+        if self.head_layers != 2 and self.head != "bcos":
+            raise ValueError(f"has 'head_layers' {self.head_layers}, which only the head 'bcos' can have")
+        return self
+
 
 @dataclass(config=SETTINGS, frozen=True)
 class LossWeights:
-    """Weights of the circuit losses and of the guide; 0 switches one off. A loss counts if the recipe has it."""
+    """Weights of the circuit losses, of the guide and of the anchor; 0 switches one off. A loss counts if the recipe
+    has it."""
 
     completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
@@ -184,6 +200,8 @@ class LossWeights:
     """Tokens that hardly ever fire are helped back."""
     guide: NonNegative = 1.0
     """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
+    anchor: NonNegative = 0.1
+    """Words keep meaning themselves, in the way ``training.anchor`` says."""
 
 
 @dataclass(config=SETTINGS, frozen=True)
@@ -238,6 +256,10 @@ class TrainingConfig:
     """Steps between checkpoints; null: one with every validation."""
     log_every: PositiveInt = 10
     """Steps between lines of ``metrics.jsonl``."""
+    anchor: Literal["own_token", "frozen_scores", "register"] | None = None
+    """What keeps words meaning themselves: ``own_token``: each word scores highest in its own neighbourhood;
+    ``frozen_scores``: vocabulary scores stay near the untrained backbone's; ``register``: tokens that speak where
+    neither they nor their neighbours stand, or carry over a tenth of all contribution, are penalised."""
     loss_weights: LossWeights = field(default_factory=LossWeights)
     """Weights of the circuit losses."""
 

@@ -89,10 +89,8 @@ class LexiconMeter:
 
     def __init__(self, name: str, ratings: dict[str, float], vocabulary: Vocabulary):
         strong = {word: rating for word, rating in ratings.items() if abs(rating) >= SMALLEST_RATING}
-        whole = vocabulary.starts_word.tolist()
-        self.rated = torch.tensor(
-            [strong.get(n, 0.0) if w else 0.0 for n, w in zip(vocabulary.names, whole, strict=True)]
-        )
+        whole, names = vocabulary.starts_word.tolist(), [vocabulary.names[token] for token in vocabulary.base.tolist()]
+        self.rated = torch.tensor([strong.get(n, 0.0) if w else 0.0 for n, w in zip(names, whole, strict=True)])
         self.name, self.vocabulary = name, vocabulary
         self._by_token = torch.zeros(len(self.rated), dtype=torch.float64)
         self._right = 0.0
@@ -125,10 +123,12 @@ def positive_class(labels: list[str]) -> int | None:
     return None
 
 
-def input_share(batch: Batch, attribution: SparseRows) -> tuple[float, float]:
-    """|attribution| on tokens that are in the text, and in all."""
+def input_share(batch: Batch, attribution: SparseRows, base: Tensor | None = None) -> tuple[float, float]:
+    """|attribution| on tokens that are in the text, and in all; `base` (V,): the token each column is a sense of."""
     keys = torch.arange(len(batch.input_ids), device=batch.input_ids.device)[:, None] * attribution.vocab_size
-    there = torch.isin(attribution.row * attribution.vocab_size + attribution.token, (keys + batch.input_ids).flatten())
+    token = attribution.token if base is None else base[attribution.token]
+    own = attribution.row * attribution.vocab_size + token
+    there = torch.isin(own, (keys + batch.input_ids).flatten())
     size = attribution.value.abs()
     return float(size[there].sum()), float(size.sum())
 
@@ -144,10 +144,11 @@ def frozen_share(model: LexicalSAE, frozen: Backbone, task: ClassificationTask, 
         if len(attribution) == 0:
             continue
         hidden = frozen(batch.input_ids, batch.attention_mask).reshape(-1, weight.shape[1])  # (B·L, d)
-        places, inverse = attribution.position.unique(return_inverse=True)
+        entry, position, value = attribution.by_position()
+        places, inverse = position.unique(return_inverse=True)
         top = (hidden[places].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).indices  # (P, 100)
-        proposed = (top[inverse] == attribution.token[:, None]).any(1)
-        size = attribution.value.abs()
+        proposed = (top[inverse] == model.encoder.base[attribution.token[entry], None]).any(1)
+        size = value.abs()
         agreed, total = agreed + float(size[proposed].sum()), total + float(size.sum())
     return agreed / total if total else 0.0
 
@@ -161,6 +162,6 @@ def self_activation(model: LexicalSAE, task: ClassificationTask, rows) -> float:
         activations: Tensor = model(batch.input_ids, batch.attention_mask).to_dense()  # (B, L, V)
         value, strongest = activations.max(-1)
         speaks = (value > 0) & whole[batch.input_ids]
-        own += int((speaks & (strongest == batch.input_ids)).sum())
+        own += int((speaks & (model.encoder.base[strongest] == batch.input_ids)).sum())
         spoken += int(speaks.sum())
     return own / spoken if spoken else 0.0

@@ -131,7 +131,7 @@ def evaluate(
         separation.add(state, attribution, classes)
         if lexicon is not None and positive is not None:
             lexicon.add(compute_attribution_tensor(state, torch.full_like(classes, positive)))
-        on_input, everything = input_share(batch, attribution)
+        on_input, everything = input_share(batch, attribution, model.encoder.base)
         there, total = there + on_input, total + everything
         predicted.append(classes.cpu())
         gold.append(batch.labels.cpu())

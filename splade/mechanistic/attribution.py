@@ -13,10 +13,10 @@ from splade.models.sparse import SparseRows
 def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRows:
     """a[j] = s[j] · W_eff[c, j] for the active tokens j of each row and one class c a row, so that
 
-        logit[c] = Σ_j a[j] + b_eff[c]        exactly, because everything after the gate is piecewise linear.
+        logit[c] = Σ_j a[j] + b_eff[c]        exactly, because everything after the gate is linear for a given input.
 
     `classes` (R,). Returns the state's entries with their attributions as values; `.to_dense()` gives (R, V).
-    Differentiable in s and in the head's weights; the ReLU mask counts as constant, as it is on the linear region.
+    Differentiable in s and in the head's weights; a ReLU head's mask counts as constant, as it is on the linear region.
     """
     upstream = state.region.of_class(classes)  # (R, H)
     effective = pair_dot(upstream, state.region.words, state.rows.row, state.rows.token)  # (N,): W_eff[c, j]
@@ -24,9 +24,9 @@ def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRo
 
 
 def position_scores(attribution: SparseRows, num_positions: int) -> Tensor:
-    """(B·L,) exact scores of input positions: with max pooling each active token came from just one of them."""
-    out = torch.zeros(num_positions, dtype=attribution.value.dtype, device=attribution.value.device)
-    return out.index_add(0, attribution.position, attribution.value)
+    """(B·L,) exact scores of input positions: each active token's attribution, where its value came from."""
+    _, position, value = attribution.by_position()
+    return torch.zeros(num_positions, dtype=value.dtype, device=value.device).index_add(0, position, value)
 
 
 def compute_active_slice_weff(sparse_vector: Tensor, effective: object) -> tuple[Tensor, Tensor]:

@@ -182,6 +182,13 @@ class Backbone(nn.Module):
             handle.remove()
 
 
+def frozen_copy(backbone: Backbone) -> Backbone:
+    """A copy that never learns, in evaluation mode; word embeddings that do not learn either are shared with it."""
+    embeddings = backbone.input_embeddings().weight
+    shared = {} if embeddings.requires_grad else {id(embeddings): embeddings}
+    return copy.deepcopy(backbone, shared).requires_grad_(False).eval()
+
+
 class _WithoutProduct(nn.Module):
     """DeBERTa's newer head, which multiplies by the word embeddings itself, up to but without that product."""
 

@@ -1,4 +1,4 @@
-"""The lexical encoder: hidden states to sparse rows over the vocabulary, through supports, scores, maximum and gate."""
+"""The lexical encoder: hidden states to sparse rows over the vocabulary, through supports, scores, pooling and gate."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.models.layers.activation import ThresholdGate
+from splade.models.pooling import POOLINGS
 from splade.models.projection import best_position, pair_dot
+from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.support import Scene, Support
 
@@ -36,20 +39,43 @@ class SparseSequence:
 
 
 class LexicalEncoder(nn.Module):
-    """Scores z = h·Eᵀ + b where a support allows them, the maximum over positions, then the gate."""
+    """Scores z = h·Eᵀ + b where a support allows them, the gate, and a pooling over positions."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, gate: ThresholdGate, supports: list[Support], train_decoder: bool):
+    base: Tensor
+    suppressed: Tensor
+
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor,
+        gate: ThresholdGate,
+        supports: list[Support],
+        train_decoder: bool,
+        pooling: str = "max",
+        senses: Senses | None = None,
+    ):
+        """`gate` has a threshold a column: the vocabulary's tokens, then the further `senses` of some."""
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
         self.bias = nn.Parameter(bias)  # (V,)
         self.gate = gate
         self.supports: Sequence[Support] = nn.ModuleList(supports)  # type: ignore[assignment]
-        self.register_buffer("suppressed", torch.zeros(len(bias), dtype=torch.bool))  # (V,): shut for every input
+        self.pooling = POOLINGS.get(pooling)(weight.shape[1])
+        self.senses = senses
+        tokens = torch.arange(len(bias))
+        base = tokens if senses is None else torch.cat([tokens, senses.extra])
+        self.register_buffer("base", base, persistent=False)  # (V,): the token that each column scores with
+        self.register_buffer("suppressed", torch.zeros(len(base), dtype=torch.bool))  # (V,): shut for every input
         self._scan_copy: tuple[torch.dtype, Tensor] | None = None  # the decoder in the scan's precision
 
     @property
     def vocab_size(self) -> int:
-        return len(self.bias)
+        """Columns of the sparse vector, V: tokens and further senses."""
+        return len(self.base)
+
+    def suppress(self, tokens: Tensor) -> None:
+        """Shut tokens with all their senses for every input; a sense shuts its token."""
+        self.suppressed |= torch.isin(self.base, self.base[tokens])
 
     def _decoder_for_scan(self, dtype: torch.dtype) -> Tensor:
         if dtype == self.weight.dtype:
@@ -65,8 +91,15 @@ class LexicalEncoder(nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
 
     @torch.no_grad()
-    def propose(self, sequence: SparseSequence, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def propose(
+        self, sequence: SparseSequence, floor: Tensor, *, everywhere: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Pairs (position (N,), token (N,)) of all supports whose score may exceed `floor` (V,), and their h·E (N,).
+
+        Tokens, not yet senses; the floor of a token is that of the sense that opens first.
+
+        Supports that look at all positions alike propose only a token's best in each text, unless all are wanted
+        (`everywhere`). A pair that several supports propose is there several times.
 
         The products are float32: a scan in that precision has them already, those of a faster one are done again.
         """
@@ -76,13 +109,33 @@ class LexicalEncoder(nn.Module):
             sequence.input_ids,
             sequence.attention_mask.bool(),
             self._decoder_for_scan(hidden.dtype),
-            torch.where(self.get_buffer("suppressed"), torch.inf, floor - self.bias.detach()).to(torch.float32),
+            self._lowest(torch.where(self.suppressed, torch.inf, floor)) - self.bias.detach(),
+            everywhere,
         )
         pairs = [support.propose(scene) for support in self.supports]
         position, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
         if hidden.dtype != torch.float32:
             product = pair_dot(hidden.reshape(-1, hidden.shape[-1]), self.weight.detach(), position, token)
         return position, token, product
+
+    def _lowest(self, floor: Tensor) -> Tensor:
+        """(V,) floors of columns to the floor of each token: that of its most easily opened sense."""
+        tokens = len(self.bias)
+        if self.senses is None:
+            return floor.float()
+        return floor[:tokens].float().scatter_reduce(0, self.base[tokens:], floor[tokens:].float(), "amin")
+
+    def activate(
+        self, sequence: SparseSequence, position: Tensor, column: Tensor, product: Tensor, taken: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Scores z and gated values (N,) of chosen pairs; `taken` (N,), where there are senses, by `Senses.expand`."""
+        z = self.scores(sequence, position, self.base[column], product)
+        value = self.gate(z, column)
+        if taken is None:
+            return z, value
+        # A sense that was not chosen is there for the choice's gradient alone: its score counts as one out of reach.
+        z = torch.where(taken > 0.5, z, torch.minimum(z.detach(), self.gate.floor()[column]))
+        return z, torch.where(self.suppressed[column], 0.0, value * taken)
 
     def scores(
         self, sequence: SparseSequence, position: Tensor, token: Tensor, product: Tensor | None = None
@@ -91,40 +144,48 @@ class LexicalEncoder(nn.Module):
         hidden = sequence.hidden.reshape(-1, sequence.hidden.shape[-1])  # (B·L, d)
         return pair_dot(hidden, self.weight, position, token, product) + self.bias.index_select(0, token)
 
+    def floor(self) -> Tensor:
+        """(V,) the score below which a pair has no influence: on the values, and in training on θ either."""
+        return self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
+
     def pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        """One row a text, by the maximum over positions: the gated rows, and the scores z (N,) behind their values.
+        """One row a text: the gated rows, and for each entry its highest score z (N,) over the positions.
 
         In training, entries just below their threshold stay in (with value 0), because θ learns from them.
         """
-        length = sequence.input_ids.shape[1]
-        floor = self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
-        position, token, product = self.propose(sequence, floor)
-        # A token has one bias wherever it stands, so the higher product is the higher score.
-        best = best_position(position // length, token, product, self.vocab_size)
-        position, token = position[best], token[best]
-        z = self.scores(sequence, position, token, product[best])
-        value = self.gate(z, token)
-        rows = SparseRows(position // length, token, position, value, len(sequence.input_ids), self.vocab_size)
+        rows, z = self.pooling(self, sequence)
         if self.training:
             return rows, z
-        active = value > 0
+        active = rows.value > 0
         return rows.select(active), z[active]
 
     def dense(self, sequence: SparseSequence) -> Tensor:
         """(B, L, V) activations by the plain formula."""
-        z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, V)
+        z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, tokens)
         allowed = torch.stack(
             [support.allows(sequence.input_ids, sequence.attention_mask.bool()) for support in self.supports]
         ).any(0)
-        allowed &= ~self.get_buffer("suppressed")
+        z, allowed = z[..., self.base], allowed[..., self.base] & ~self.suppressed  # (B, L, V)
+        if self.senses is not None:
+            allowed &= self._chosen(sequence)
         everything = torch.arange(self.vocab_size, device=z.device).expand_as(z)
         value = self.gate(z.flatten(), everything.flatten()).view_as(z)
         return torch.where(allowed, value, 0.0)
+
+    def _chosen(self, sequence: SparseSequence) -> Tensor:
+        """(B, L, V) bool: columns of tokens without senses, and of each position's chosen sense."""
+        assert self.senses is not None
+        place = torch.arange(sequence.input_ids.numel(), device=self.base.device)
+        chosen = torch.ones(len(place), self.vocab_size, dtype=torch.bool, device=self.base.device)
+        for number in torch.arange(len(self.senses.tokens), device=self.base.device):
+            p = self.senses.routing(sequence, place, number.expand(len(place)))  # (B·L, M)
+            chosen[:, self.senses.columns(number[None])[0]] = F.one_hot(p.argmax(1), p.shape[1]).bool()
+        return chosen.view(*sequence.input_ids.shape, -1)
 
     @torch.no_grad()
     def pooled_scores(self, sequence: SparseSequence) -> Tensor:
         """(N,) the pooled score of every token that a support allows anywhere in a text, for all texts of the batch."""
         length = sequence.input_ids.shape[1]
-        position, token, product = self.propose(sequence, torch.full_like(self.bias, -torch.inf))
+        position, token, product = self.propose(sequence, torch.full_like(self.gate.theta, -torch.inf))
         z = product + self.bias.index_select(0, token)
         return z[best_position(position // length, token, z, self.vocab_size)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -20,16 +23,27 @@ INITIAL_BIAS = 0.1
 # as large as a backbone's hidden state, for which the learning rates are made.
 EMBEDDING_NORM = 0.3
 
+# Spread of a B-cos head's word weights at the start: one stride of the optimiser, so that the words training meets soon
+# outweigh those it never does, although a row of weights cannot start at zero and have a direction.
+INITIAL_SPREAD = 1e-3
+
+# How far the senses of a word start from one another in the head: far enough for the choice between them to matter.
+SENSE_DIFFERENCE = 0.01
+
+# Least length that a cosine divides by: a row without any active token has length 0.
+SHORTEST = 1e-6
+
 
 @dataclass(frozen=True)
 class LinearRegion:
-    """The affine map the head is on the region an input lies in: logit[c] = Σ_j s[j]·W_eff[c, j] + b_eff[c].
+    """The affine map that the head applies to an input: logit[c] = Σ_j s[j]·W_eff[c, j] + b_eff[c].
 
+    A ReLU head has the same one for all inputs of a region, a B-cos head one for every input.
     W_eff[c] = upstream[c] @ words.T, which is never formed whole unless asked for.
     """
 
     upstream: Tensor
-    """(R, C, H): derivative of each logit with respect to the first layer's output."""
+    """(R, C, H): what each logit takes of the first layer's product W₁s."""
     words: Tensor
     """(V, H): the first layer's weights, a row a vocabulary token; may be stored in half precision."""
     b_eff: Tensor
@@ -59,10 +73,12 @@ class ReluMLP(nn.Module):
     the others*, and with two classes the reasons for one are exactly the reasons against the other.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, **_: object):
+    def __init__(
+        self, vocab_size: int, hidden_size: int, num_classes: int, *, sense_of: Sequence[int] = (), **_: object
+    ):
         super().__init__()
         # W₁ᵀ: a row a token, read only where active. It starts at zero: a word training never met says nothing.
-        self.words = nn.Parameter(torch.zeros(vocab_size, hidden_size))
+        self.words = nn.Parameter(_with_senses(torch.zeros(vocab_size, hidden_size), sense_of))
         self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
         self.out = nn.Linear(hidden_size, num_classes)
 
@@ -84,10 +100,22 @@ class TiedMLP(nn.Module):
 
     words: Tensor
 
-    def __init__(self, vocab_size: int, hidden_size: int, num_classes: int, *, embeddings: Tensor, **_: object):
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int,
+        num_classes: int,
+        *,
+        embeddings: Tensor,
+        sense_of: Sequence[int] = (),
+        **_: object,
+    ):
         super().__init__()
         table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
         self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
+        self.sense_of = list(sense_of)
+        if self.sense_of:  # a further sense is its token's embedding and an offset of its own
+            self.offset = nn.Parameter(SENSE_DIFFERENCE * torch.randn(len(self.sense_of), embeddings.shape[1]))
         self.mix = nn.Parameter(torch.zeros(embeddings.shape[1], hidden_size))  # A; at zero no word says anything
         self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
         self.out = nn.Linear(hidden_size, num_classes)
@@ -95,10 +123,77 @@ class TiedMLP(nn.Module):
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         """Logits (R, C) and the linear region."""
         tokens, entry = rows.token.unique(return_inverse=True)
-        table = self.words[tokens].float()
+        words = self.words
+        if self.sense_of:
+            words = torch.cat([words.float(), words[self.sense_of].float() + self.offset])
+        table = words[tokens].float()
         meaning = F.embedding_bag(entry, table, rows.offsets, mode="sum", per_sample_weights=rows.value)
         logits, upstream, b_eff = _after_first_layer(meaning @ self.mix, self.bias, self.out)  # meaning: (R, d)
-        return logits, LinearRegion(upstream @ self.mix.T, self.words, b_eff)  # upstream: (R, C, d)
+        return logits, LinearRegion(upstream @ self.mix.T, words, b_eff)  # upstream: (R, C, d)
+
+
+@HEADS.register("bcos")
+class BcosHead(nn.Module):
+    """B-cos layers (Böhle et al., 2022) with B = 2, two or three of them: s → H (→ H) → C, in float32, without a bias.
+
+        out[i] = √n·|cos(x, w_i)|^(B−1)·ŵ_i·x,      ŵ_i = w_i/‖w_i‖,  n = number of inputs
+
+    Each layer scales the rows of a fixed matrix by numbers that depend on its input, so at any depth the head is a
+    linear map of s, exactly: W_eff(s) = diag(a_k)·Ŵ_k ⋯ diag(a_1)·Ŵ_1 with a_i = √n·|cos(x, w_i)|, and b_eff = 0. The
+    map is that of this input alone: leave a word out, and the scales change too. A unit speaks up only for inputs that
+    point where its weights do, so training turns weights towards the words that matter. √n undoes that directions in n
+    dimensions are nearly orthogonal to begin with (|cos| ≈ 1/√n). The logits are centred over the classes, as a ReLU
+    head's are.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int,
+        num_classes: int,
+        *,
+        layers: int = 2,
+        sense_of: Sequence[int] = (),
+        **_: object,
+    ):
+        super().__init__()
+        words = INITIAL_SPREAD * torch.randn(vocab_size, hidden_size)
+        self.words = nn.Parameter(_with_senses(words, sense_of))  # W₁ᵀ: a row a token
+        sizes = [hidden_size] * (layers - 1) + [num_classes]
+        self.layers = nn.ParameterList(torch.randn(m, n) / math.sqrt(n) for n, m in pairwise(sizes))  # W₂ …
+
+    def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
+        """Logits (R, C) and the linear map of each row."""
+        total = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
+        lengths = _length(self.words, 0)  # (H,): ‖w_i‖, which goes into the scale, so that no second table is made
+        size = rows.sum_rows(rows.value**2).clamp(min=SHORTEST**2).sqrt()  # (R,): ‖s‖
+        scales = [math.sqrt(len(self.words)) * total.abs() / lengths**2 / size[:, None]]  # (R, H)
+        x, matrices = scales[0] * total, []
+        for weight in self.layers:
+            matrix = weight / _length(weight, 1)[:, None]  # (m, n): Ŵ
+            product = x @ matrix.T  # (R, m)
+            scale = math.sqrt(matrix.shape[1]) * product.abs() / _length(x, 1)[:, None]
+            x = scale * product
+            matrices.append(matrix)
+            scales.append(scale)
+        upstream = torch.diag_embed(scales[-1])  # (R, C, C)
+        for scale, matrix in zip(reversed(scales[:-1]), reversed(matrices), strict=True):
+            upstream = (upstream @ matrix) * scale[:, None, :]  # (R, C, H)
+        upstream = upstream - upstream.mean(1, keepdim=True)
+        return x - x.mean(1, keepdim=True), LinearRegion(upstream, self.words, torch.zeros_like(x))
+
+
+def _with_senses(words: Tensor, sense_of: Sequence[int]) -> Tensor:
+    """A table of words with rows for the further senses of some: the word's row and a small difference."""
+    if not sense_of:
+        return words
+    again = words[list(sense_of)]
+    return torch.cat([words, again + SENSE_DIFFERENCE * torch.randn_like(again)])
+
+
+def _length(x: Tensor, dim: int) -> Tensor:
+    """‖x‖ along a dimension, fit to divide by."""
+    return torch.linalg.vector_norm(x, dim=dim).clamp(min=SHORTEST)
 
 
 def _after_first_layer(total: Tensor, bias: Tensor, out: nn.Linear) -> tuple[Tensor, Tensor, Tensor]:

@@ -20,6 +20,7 @@ from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS
 from splade.models.layers.activation import DEFAULT_GATE, GATES
+from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
@@ -65,15 +66,18 @@ class LexicalSAE(nn.Module):
         *,
         max_length: int,
         dictionary: Sequence[int] = (),
+        senses: tuple[list[int], Tensor] | None = None,
         blank: bool = False,
     ):
-        """`blank`: leave out what a saved state dict will fill in."""
+        """`senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
+        `blank`: leave out what a saved state dict will fill in."""
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer = config, list(labels), tokenizer
         self.record: dict[str, Any] = {}  # of a loaded model: what was saved beside the weights
         self.max_length = min(max_length, backbone.max_length)
-        self.vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+        vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+        self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
         self.backbone = backbone
         if not config.train_embeddings:
             backbone.freeze_embeddings()
@@ -87,12 +91,19 @@ class LexicalSAE(nn.Module):
         self.encoder = LexicalEncoder(
             weight,
             bias,
-            GATES.get(config.gate or DEFAULT_GATE)(backbone.vocab_size),
-            [SUPPORTS.get(name)(self.vocabulary, config.exclude_stop_words, **options) for name in config.support],
+            GATES.get(config.gate or DEFAULT_GATE)(len(self.vocabulary)),
+            [SUPPORTS.get(name)(vocabulary, config.exclude_stop_words, **options) for name in config.support],
             config.train_decoder,
+            config.pooling,
+            None if senses is None else Senses(len(vocabulary), *senses),
         )
         self.head = HEADS.get(config.head)(
-            backbone.vocab_size, config.hidden_size, len(self.labels), embeddings=backbone.frozen_embeddings()
+            len(vocabulary),
+            config.hidden_size,
+            len(self.labels),
+            embeddings=backbone.frozen_embeddings(),
+            layers=config.head_layers,
+            sense_of=list(self.vocabulary.sense_of.values()),
         )
 
     @property
@@ -110,7 +121,7 @@ class LexicalSAE(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
-        with self._autocast():
+        with self.autocast():
             if torch.is_grad_enabled() or self.device.type != "cpu":
                 hidden = self.backbone(input_ids, attention_mask)  # (B, L, d)
             else:
@@ -134,7 +145,8 @@ class LexicalSAE(nn.Module):
             logits, region = self.head(rows)
         return CircuitState(logits, rows, rows.value if scores is None else scores, region)
 
-    def _autocast(self):  # type: ignore[no-untyped-def]
+    def autocast(self):  # type: ignore[no-untyped-def]
+        """The context in which a backbone computes in the model's precision."""
         if self.precision == torch.float32:
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)

@@ -85,12 +85,15 @@ def pair_dot(rows: Tensor, table: Tensor, row: Tensor, entry: Tensor, known: Ten
 
 
 @torch.no_grad()
-def scan_columns(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def scan_columns(
+    hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor, everywhere: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
     """Find every (text, column) whose best score over the live positions exceeds `floor`.
 
     hidden (B, L, d) and table (U, d) in the scan's precision, live (B, L) bool, floor (U,) the score to exceed.
     Returns position (N,), flat index b·L + l of the best position, column (N,) and the score there (N,), in the
-    scan's precision. Ties go to any one position.
+    scan's precision. Ties go to any one position. With `everywhere` all live positions above `floor` are returned, not
+    just the best.
     """
     batch, length, width = hidden.shape
     source = _live_source(live)  # (B, L)
@@ -102,6 +105,13 @@ def scan_columns(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> 
         part = table[start : start + TILE_COLUMNS]  # (T, d)
         tile = space[: len(rows) * len(part)].view(len(rows), len(part))
         tile = torch.mm(rows, part.T, out=tile).view(batch, length, len(part))  # (B, L, T)
+        if everywhere:
+            high = (tile > floor[start : start + TILE_COLUMNS]) & live[..., None]
+            text, place, column = high.nonzero(as_tuple=True)  # (n,)
+            positions.append(text * length + place)
+            columns.append(column + start)
+            scores.append(tile[text, place, column])
+            continue
         highest = tile.amax(1)  # (B, T)
         text, column = (highest > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
         best = tile[text, :, column].argmax(1)  # (n, L) -> (n,)

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
@@ -48,6 +49,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
             "labels": model.labels,
             "max_length": model.max_length,
             "head": model.backbone.head,
+            "sense_tokens": [] if model.encoder.senses is None else model.encoder.senses.tokens.tolist(),
             "sha256": content_hash,
             "versions": library_versions(),
             **record,
@@ -94,12 +96,14 @@ def load_model(folder: Path) -> LexicalSAE:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
+        tokens = settings.get("sense_tokens")
         model = LexicalSAE(
             backbone,
             tokenizer,
             settings["labels"],
             config,
             max_length=settings["max_length"],
+            senses=(tokens, torch.zeros(len(tokens), config.senses, backbone.hidden_size)) if tokens else None,
             blank=True,
         )
         model.load_state_dict(load_file(folder / WEIGHTS))

@@ -9,11 +9,23 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Where entries came from, when an entry came from several positions: (entry, position, share), sorted by entry."""
+
+    entry: Tensor
+    """(M,) index of the entry, ascending."""
+    position: Tensor
+    """(M,) flat input position b·L + l; none occurs twice for an entry."""
+    share: Tensor
+    """(M,) share of the entry's value that arose there; they sum to 1 for every entry that is not 0. Constants."""
+
+
+@dataclass(frozen=True)
 class SparseRows:
     """Entries (row, token, position, value), sorted by row and then token; no (row, token) occurs twice.
 
     A row is a text (classification) or a position (tagging). `position` is the flat index b·L + l of the input position
-    an entry came from, which is what makes scores over input words exact.
+    an entry came from, or most of it; what needs the whole truth, such as exact scores of words, asks `by_position`.
     """
 
     row: Tensor
@@ -21,11 +33,13 @@ class SparseRows:
     token: Tensor
     """(N,) vocabulary id."""
     position: Tensor
-    """(N,) flat input position b·L + l."""
+    """(N,) flat input position b·L + l, the strongest where there are several."""
     value: Tensor
     """(N,) float32."""
     num_rows: int
     vocab_size: int
+    parts: Parts | None = None
+    """Where entries came from; None: each from its one position."""
 
     def __len__(self) -> int:
         return len(self.row)
@@ -47,9 +61,19 @@ class SparseRows:
 
     def select(self, keep: Tensor) -> SparseRows:
         """The entries where `keep` (N,) is true."""
-        return replace(
-            self, row=self.row[keep], token=self.token[keep], position=self.position[keep], value=self.value[keep]
-        )
+        row, token, position, value = (each[keep] for each in (self.row, self.token, self.position, self.value))
+        parts = self.parts
+        if parts is not None:
+            index, kept = keep.cumsum(0) - 1, keep[parts.entry]
+            parts = Parts(index[parts.entry[kept]], parts.position[kept], parts.share[kept])
+        return replace(self, row=row, token=token, position=position, value=value, parts=parts)
+
+    def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The values by where they arose: entry, position and value (M,), sorted by entry; they sum to the values."""
+        if self.parts is None:
+            return torch.arange(len(self), device=self.row.device), self.position, self.value
+        parts = self.parts
+        return parts.entry, parts.position, self.value.index_select(0, parts.entry) * parts.share
 
     def sum_rows(self, value: Tensor | None = None) -> Tensor:
         """(R,) sum of a per-entry quantity, the values by default, over each row."""

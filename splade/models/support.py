@@ -41,6 +41,8 @@ class Scene:
     """(V, d) in the scan's precision."""
     floor: Tensor
     """(V,) the dot product h·E[v] a pair must exceed to matter."""
+    everywhere: bool = False
+    """Whether all positions of a token are wanted, not just its best in each text."""
 
 
 class Support(nn.Module, ABC):
@@ -77,7 +79,7 @@ class _Columns(Support):
         whole = len(self.tokens) == len(scene.decoder)
         table = scene.decoder if whole else scene.decoder.index_select(0, self.tokens)
         floor = scene.floor if whole else scene.floor.index_select(0, self.tokens)
-        position, column, score = scan_columns(scene.hidden, live, table, floor)
+        position, column, score = scan_columns(scene.hidden, live, table, floor, scene.everywhere)
         return position, self.tokens[column], score
 
     def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -61,6 +61,8 @@ class Vocabulary:
     stop: Tensor
     """Says nothing by itself: stop words (in any position, pieces included), single characters, numbers, punctuation.
     Negations are not stop words."""
+    sense_of: dict[int, int] = field(default_factory=dict)
+    """Entries that are further senses of a token (``bank#2``), and that token."""
 
     @classmethod
     def from_tokenizer(cls, tokenizer: PreTrainedTokenizerFast, vocab_size: int) -> Vocabulary:
@@ -92,10 +94,30 @@ class Vocabulary:
         ]
         stop = [not special[i] and is_stop(name, starts[i]) for i, name in enumerate(names)]
         masks = {"special": special, "starts_word": starts, "wordlike": wordlike, "whole_word": whole, "stop": stop}
-        return cls(pieces, names, tokenizer, marker, **{name: torch.tensor(mask) for name, mask in masks.items()})
+        tensors: Any = {name: torch.tensor(mask) for name, mask in masks.items()}
+        return cls(pieces, names, tokenizer, marker, **tensors)
 
     def __len__(self) -> int:
         return len(self.pieces)
+
+    def with_senses(self, tokens: list[int], senses: int) -> Vocabulary:
+        """With senses 2 … M of some tokens after all others, token by token; named ``bank#2``, else like the token."""
+        base = [token for token in tokens for _ in range(senses - 1)]
+        ends = [f"#{number}" for _ in tokens for number in range(2, senses + 1)]
+        names = ("special", "starts_word", "wordlike", "whole_word", "stop")
+        masks: Any = {name: torch.cat([getattr(self, name), getattr(self, name)[base]]) for name in names}
+        return replace(
+            self,
+            pieces=[*self.pieces, *(self.pieces[token] + end for token, end in zip(base, ends, strict=True))],
+            names=[*self.names, *(self.names[token] + end for token, end in zip(base, ends, strict=True))],
+            sense_of={len(self) + number: token for number, token in enumerate(base)},
+            **masks,
+        )
+
+    @cached_property
+    def base(self) -> Tensor:
+        """(V,) the token of each entry: itself, or the one it is a sense of."""
+        return torch.tensor([self.sense_of.get(index, index) for index in range(len(self))])
 
     def word_groups(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The number of the word at each position (B, L), counted from 0 in each text; -1 at special and padding.
@@ -115,15 +137,18 @@ class Vocabulary:
         return number.masked_fill(outside, -1)  # (B, L)
 
     def match(self, word: str) -> list[int]:
-        """All tokens that write ``word`` as a whole, whatever their case; none if the tokenizer splits it.
+        """All tokens that write ``word`` as a whole, whatever their case, and all their senses; none if the tokenizer
+        splits it.
 
         Byte-level tokenizers write the first word of a text without a marker, so there both forms count.
         """
         wanted = self._normalise(word)
         return [
             index
-            for index, name in enumerate(self.names)
-            if name.lower() == wanted and not self.special[index] and (self.starts_word[index] or self.marker == "Ġ")
+            for index, base in enumerate(self.base.tolist())
+            if self.names[base].lower() == wanted
+            and not self.special[index]
+            and (self.starts_word[index] or self.marker == "Ġ")
         ]
 
     @cached_property

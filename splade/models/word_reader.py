@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from splade.models.backbone import Backbone
+from splade.models.backbone import Backbone, frozen_copy
 from splade.models.vocabulary import Vocabulary
 
 # Split words read at a time: with 25,000 whole words to rank for each, their scores are 6 MB.
@@ -42,13 +41,12 @@ class WordReader(nn.Module):
         own = None if backbone.decoder_is_embeddings else backbone.decoder_rows(words).half()
         self.register_buffer("weight", own)
         self.register_buffer("bias", backbone.decoder()[1][words].half())
+        self.backbone = frozen_copy(backbone)
         embeddings = backbone.input_embeddings().weight
-        known = {} if embeddings.requires_grad else {id(embeddings): embeddings}
-        self.backbone = copy.deepcopy(backbone, dict(known)).eval()
-        self._shared = [name for name, each in self.named_parameters() if id(each) in known]
+        self._shared = [name for name, each in self.named_parameters() if each is embeddings]
         for name, each in self.named_parameters():
             if name not in self._shared:
-                each.requires_grad_(False).copy_(each.half())
+                each.copy_(each.half())
         self._remembered: dict[tuple[int, ...], Tensor] = {}
         self.register_state_dict_post_hook(_leave_out_shared)
         self.register_load_state_dict_pre_hook(_put_back_shared)

@@ -22,6 +22,7 @@ LOSS_TERMS = {
     "sharpness": ("sharpness", INK),
     "frequency": ("frequency", RED),
     "guide": ("guide", GREY),
+    "anchor": ("anchor", INK),
 }
 
 History = Sequence[Mapping[str, Any]]

@@ -21,6 +21,7 @@ from splade.circuits.geco import GECOController, bound_from_accuracy
 from splade.config.schema import TrainingConfig, is_auto
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
+from splade.training.anchors import ANCHORS
 from splade.training.averaging import WeightAverage
 from splade.training.checkpoint import newest_checkpoint, save_checkpoint
 from splade.training.constants import UNTIL_FOUND, VALIDATIONS_PER_RUN
@@ -92,7 +93,10 @@ class Trainer:
         self.num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         torch.manual_seed(seed)  # every process begins with the same guide
         width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
-        self.objective = Objective(self.num_classes, getattr(model, "vocab_size", 0), config, width).to(self.device)
+        # Before anything is restored: an anchor holds on to the model as it starts.
+        anchor = ANCHORS.get(config.anchor)(model) if config.anchor and isinstance(model, LexicalSAE) else None
+        columns = getattr(model, "vocab_size", 0)
+        self.objective = Objective(self.num_classes, columns, config, width, anchor).to(self.device)
         self.batches = train.batches(batch_size, seed, shuffle=True)
         self.steps_per_epoch = math.ceil(len(self.batches) / config.gradient_accumulation_steps)
         self.total = config.max_steps or self.steps_per_epoch * config.epochs

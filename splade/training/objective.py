@@ -1,5 +1,5 @@
 """What is minimised: cross-entropy in the warm-up, then the circuit objective plus λ times cross-entropy; in both, the
-guide where a recipe has one."""
+guide where a recipe has one, and the anchor where one is asked for."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
+from splade.training.anchors import Anchor
 from splade.training.guide import Guide
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
 from splade.training.uncertainty import UncertaintyWeights
 
-TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "active", "correct")
+TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "anchor", "active", "correct")
 
 
 @dataclass
@@ -42,9 +43,12 @@ class Objective(nn.Module):
 
     active_before: Tensor
 
-    def __init__(self, num_classes: int, vocab_size: int, config: TrainingConfig, width: int = 0):
+    def __init__(
+        self, num_classes: int, vocab_size: int, config: TrainingConfig, width: int = 0, anchor: Anchor | None = None
+    ):
         """`width`: of the hidden states, for a guide; 0: without one."""
         super().__init__()
+        self.anchor = anchor
         self.config, self.recipe, self.vocab_size = config, RECIPES.get(config.recipe), vocab_size
         if self.recipe.separation:
             self.separation = SEPARATIONS.get(self.recipe.separation)(num_classes, vocab_size)
@@ -72,7 +76,7 @@ class Objective(nn.Module):
     ) -> tuple[Tensor, Totals]:
         """Loss summed over rows, to be divided by the rows of the whole step, and the totals to report.
 
-        `sequence`: what `state` was computed from, for the guide to read.
+        `sequence`: what `state` was computed from, for guide and anchor to read.
         """
         ce = self.cross_entropy(state.logits, labels)
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
@@ -86,6 +90,9 @@ class Objective(nn.Module):
         if self.guide is not None and sequence is not None:
             terms["guide"] = self.guide(sequence, state.logits, labels)
             loss = loss + self.config.loss_weights.guide * terms["guide"].sum()
+        if self.anchor is not None and sequence is not None:
+            terms["anchor"] = self.anchor(sequence, state, labels)
+            loss = loss + self.config.loss_weights.anchor * terms["anchor"].sum()
         sums = torch.stack([terms[name].detach().sum() if name in terms else ce.new_zeros(()) for name in TERMS])
         return loss, Totals(sums, len(labels))
 

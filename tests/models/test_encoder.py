@@ -25,7 +25,9 @@ DICTIONARY = TOKENIZER.convert_tokens_to_ids([*POSITIVE, *NEGATIVE])
 SUPPORT = ["full", "neighbourhood", "dictionary", "neighbourhood+dictionary", "full+neighbourhood+dictionary"]
 
 
-def build_encoder(support: str, *, exclude_stop_words: bool = True, seed: int = 0) -> LexicalEncoder:
+def build_encoder(
+    support: str, *, exclude_stop_words: bool = True, seed: int = 0, pooling: str = "max"
+) -> LexicalEncoder:
     """Random scores of spread 3, thresholds around 3 and a window of ±1.2 around them."""
     generator = torch.Generator().manual_seed(seed)
     gate = JumpReLUGate(VOCAB)
@@ -43,7 +45,7 @@ def build_encoder(support: str, *, exclude_stop_words: bool = True, seed: int = 
         for name in support.split("+")
     ]
     weight, bias = torch.randn(VOCAB, WIDTH, generator=generator), 0.5 * torch.randn(VOCAB, generator=generator)
-    return LexicalEncoder(weight, bias, gate, supports, train_decoder=True)
+    return LexicalEncoder(weight, bias, gate, supports, train_decoder=True, pooling=pooling)
 
 
 def random_sequence(encoder: LexicalEncoder, batch: int, length: int, seed: int) -> SparseSequence:

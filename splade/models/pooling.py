@@ -1,0 +1,98 @@
+"""Poolings: how the activations at a text's positions become one sparse row. One class a kind, behind `POOLINGS`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from splade.models.projection import best_position
+from splade.models.sparse import Parts, SparseRows
+from splade.registry import Registry
+
+if TYPE_CHECKING:
+    from splade.models.encoder import LexicalEncoder, SparseSequence
+
+POOLINGS: Registry[type[nn.Module]] = Registry("pooling")
+
+# Taken off the score of a sense that was not chosen where the best position is looked for: any chosen one is better.
+OUT_OF_REACH = 1e6
+
+
+@POOLINGS.register("max")
+class MaxPooling(nn.Module):
+    """s[v] = max_l gate(z[l, v]): each active token came from one position, its best.
+
+    A gate is monotone in z, so the maximum is taken first and only one score a (text, token) is gated.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+
+    def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
+        """Rows of all pairs above the encoder's floor, and the scores z (N,) behind their values."""
+        length = sequence.input_ids.shape[1]
+        position, token, product, taken = _columns(encoder, sequence, everywhere=encoder.senses is not None)
+        # A token has one bias wherever it stands, so the higher product is the higher score.
+        rank = product if taken is None else torch.where(taken > 0.5, product, product - OUT_OF_REACH)
+        best = best_position(position // length, token, rank, encoder.vocab_size)
+        position, token, taken = position[best], token[best], None if taken is None else taken[best]
+        z, value = encoder.activate(sequence, position, token, product[best], taken)
+        size = len(sequence.input_ids), encoder.vocab_size
+        return SparseRows(position // length, token, position, value, *size), z
+
+
+@POOLINGS.register("attention")
+class AttentionPooling(nn.Module):
+    """s[v] = Σ_l α_l·gate(z[l, v]),  α = softmax over the text's positions of a learned score q·h_l.
+
+    α is the same for all tokens and starts even (q = 0). An entry's value is a known sum over positions, kept beside it
+    as `parts`, so that scores of input words stay exact. Only pairs that may pass the gate are ever held.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.query = nn.Parameter(torch.zeros(width))  # q
+
+    def weights(self, sequence: SparseSequence) -> Tensor:
+        """(B, L) α; zero at padding, except that a text of nothing else has it spread evenly, where nothing fires."""
+        score = sequence.hidden.float() @ self.query  # (B, L)
+        padding = sequence.attention_mask == 0
+        return score.masked_fill(padding, torch.finfo(score.dtype).min).softmax(1)
+
+    def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
+        """Rows of all pairs above the encoder's floor, and the highest score z (N,) of each entry."""
+        length = sequence.input_ids.shape[1]
+        position, token, product, taken = _columns(encoder, sequence, everywhere=True)
+        text = position // length
+        key = (text * encoder.vocab_size + token) * length + position % length  # by text, token and position
+        key, order = torch.sort(key, stable=True)
+        first = torch.ones_like(key, dtype=torch.bool)
+        first[1:] = key[1:] != key[:-1]  # a pair that two supports propose counts once
+        once = order[first]
+        position, token, product = position[once], token[once], product[once]
+        taken = None if taken is None else taken[once]
+        pairs, entry = torch.unique_consecutive(key[first] // length, return_inverse=True)  # (N,), (M,)
+
+        z, value = encoder.activate(sequence, position, token, product, taken)  # (M,)
+        part = value * self.weights(sequence).flatten().index_select(0, position)
+        value = part.new_zeros(len(pairs)).index_add(0, entry, part)  # (N,)
+        share = part.detach() / value.detach().index_select(0, entry).clamp(min=torch.finfo(part.dtype).tiny)
+        row, own = pairs // encoder.vocab_size, pairs % encoder.vocab_size
+        strongest = position[best_position(row[entry], token, share, encoder.vocab_size)]
+        highest = best_position(row[entry], token, z.detach(), encoder.vocab_size)  # (N,): one a pair, in their order
+        spoke = share > 0
+        parts = Parts(entry[spoke], position[spoke], share[spoke])
+        size = len(sequence.input_ids), encoder.vocab_size
+        return SparseRows(row, own, strongest, value, *size, parts), z.index_select(0, highest)
+
+
+def _columns(
+    encoder: LexicalEncoder, sequence: SparseSequence, *, everywhere: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Pairs above the encoder's floor: position, column, product h·E and, where there are senses, taken (N,)."""
+    position, token, product = encoder.propose(sequence, encoder.floor(), everywhere=everywhere)
+    if encoder.senses is None:
+        return position, token, product, None
+    return encoder.senses.expand(sequence, position, token, product, others=encoder.training)

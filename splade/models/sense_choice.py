@@ -1,0 +1,109 @@
+"""Which tokens get several senses, and where their senses start: from what the backbone makes of them in the texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.cluster import KMeans
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from splade.config.schema import ModelConfig
+from splade.data.batching import EncodedTexts, collate
+from splade.errors import ConfigError
+from splade.models.backbone import Backbone
+from splade.models.vocabulary import Vocabulary
+
+# Training texts that are read for it, a seeded sample.
+TEXTS_READ = 2_000
+
+# A token that occurs less often in them is not judged: two means of a handful of states explain half of any variance.
+FEWEST_OCCURRENCES = 20
+
+# Occurrences of a token that are kept; more would not move the means.
+MOST_OCCURRENCES = 200
+
+# Tokens that `auto` chooses at the most: those whose states fall most clearly into groups.
+MOST_TOKENS = 100
+
+# Share of the variance of a token's hidden states that M means must explain for it to count as ambiguous. Twenty states
+# of one round cloud in hundreds of dimensions leave two means about a tenth.
+LEAST_EXPLAINED = 0.2
+
+
+def choose_senses(
+    config: ModelConfig, backbone: Backbone, tokenizer: PreTrainedTokenizerFast, texts: EncodedTexts, seed: int
+) -> tuple[list[int], Tensor] | None:
+    """The tokens, ascending, and the means (n, M, d) their senses start from; None when senses are not asked for.
+
+    `auto` takes the whole words whose hidden states M means explain best: 1 − Σ‖h − mean‖²/Σ‖h − h̄‖², at least
+    LEAST_EXPLAINED, over at least FEWEST_OCCURRENCES occurrences.
+    """
+    if config.senses == 1:
+        return None
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+    rows = np.sort(np.random.default_rng(seed).permutation(len(texts))[:TEXTS_READ])
+    if config.sense_tokens != "auto":
+        tokens = _listed(config.sense_tokens, vocabulary)
+        states = _hidden_states(backbone, tokenizer, texts, rows, tokens)
+        starts = [_means(states[token], config.senses, seed)[0] for token in tokens]
+        return tokens, torch.stack(starts)
+    counts = np.bincount(np.concatenate([texts[row] for row in rows]), minlength=backbone.vocab_size)
+    fit = (vocabulary.whole_word & ~vocabulary.stop).numpy() & (counts >= FEWEST_OCCURRENCES)
+    states = _hidden_states(backbone, tokenizer, texts, rows, fit.nonzero()[0].tolist())
+    found = {token: _means(hidden, config.senses, seed) for token, hidden in states.items()}
+    clear = [token for token, (_, explained) in found.items() if explained >= LEAST_EXPLAINED]
+    tokens = sorted(sorted(clear, key=lambda token: (-found[token][1], token))[:MOST_TOKENS])
+    if not tokens:
+        raise ConfigError(
+            f"model.sense_tokens is 'auto', but no word of the training texts occurs {FEWEST_OCCURRENCES} times in "
+            f"states that fall into {config.senses} groups; list the words, or set model.senses to 1."
+        )
+    return tokens, torch.stack([found[token][0] for token in tokens])
+
+
+def _listed(words: list[str], vocabulary: Vocabulary) -> list[int]:
+    found = {word: vocabulary.match(word) for word in words}
+    unknown = [word for word, ids in found.items() if not ids]
+    if unknown:
+        raise ConfigError(
+            f"model.sense_tokens has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' first; "
+            "remove them or choose words that are single tokens."
+        )
+    return sorted({token for ids in found.values() for token in ids})
+
+
+@torch.no_grad()
+def _hidden_states(
+    backbone: Backbone, tokenizer: PreTrainedTokenizerFast, texts: EncodedTexts, rows: np.ndarray, tokens: list[int]
+) -> dict[int, Tensor]:
+    """(occurrences, d) of each token, MOST_OCCURRENCES at the most."""
+    device = backbone.input_embeddings().weight.device
+    wanted = torch.zeros(backbone.vocab_size, dtype=torch.bool)
+    wanted[tokens] = True
+    states: dict[int, list[Tensor]] = {token: [] for token in tokens}
+    ordered = rows[np.argsort(-texts.lengths[rows], kind="stable")]
+    for start in range(0, len(ordered), 64):
+        ids, mask = collate(texts, ordered[start : start + 64], tokenizer.pad_token_id or 0)
+        hidden = backbone(ids.to(device), mask.to(device)).float().cpu()  # (B, L, d)
+        for text, place in (wanted[ids] & (mask > 0)).nonzero().tolist():
+            kept = states[int(ids[text, place])]
+            if len(kept) < MOST_OCCURRENCES:
+                kept.append(hidden[text, place])
+    width = backbone.hidden_size
+    return {token: torch.stack(kept) if kept else torch.zeros(0, width) for token, kept in states.items()}
+
+
+def _means(hidden: Tensor, senses: int, seed: int) -> tuple[Tensor, float]:
+    """(M, d) means of groups of hidden states (n, d), and the share of their variance that these explain.
+
+    With fewer states than senses the means are random directions around what there is.
+    """
+    if len(hidden) < senses:
+        generator = torch.Generator().manual_seed(seed)
+        centre = hidden.mean(0) if len(hidden) else hidden.new_zeros(hidden.shape[1])
+        return centre + torch.randn(senses, hidden.shape[1], generator=generator), 0.0
+    means = KMeans(senses, n_init=4, random_state=seed).fit(hidden.numpy())
+    total = float((hidden - hidden.mean(0)).square().sum())
+    order = np.argsort(-np.bincount(means.labels_, minlength=senses), kind="stable")  # the commonest sense is the first
+    return torch.from_numpy(means.cluster_centers_[order]).float(), 1 - means.inertia_ / total if total else 0.0

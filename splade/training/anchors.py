@@ -1,0 +1,169 @@
+"""Anchors: what keeps words meaning themselves while training goes on. One class a kind, behind `ANCHORS`.
+
+The circuit losses alone reward a private code, since completeness with a tenth of the tokens is easiest when one token
+means one class. An anchor is a further loss, in both phases, of one number a row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from splade.circuits.core import CircuitState
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.backbone import frozen_copy
+from splade.models.encoder import SparseSequence
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.support import NeighbourhoodSupport
+from splade.registry import Registry
+
+ANCHORS: Registry[type[Anchor]] = Registry("anchor")
+
+# Texts of a batch that the frozen backbone reads too: a quarter costs a twelfth of a training step.
+FROZEN_TEXTS = 0.25
+
+# Positions of those texts whose scores are compared; their scores over a vocabulary of 30,522 are 8 MB.
+FROZEN_POSITIONS = 64
+
+# Tokens the frozen backbone scores highest at a position, which its prediction there is told by.
+FROZEN_TOP = 32
+
+# The largest share of a batch's |contribution| that one token may carry before it counts as a register.
+LARGEST_SHARE = 0.1
+
+
+class Anchor(ABC):
+    """Base of all anchors. Made before training begins, or goes on after an interruption, from the model as it starts;
+    nothing of it learns, and nothing of it is saved."""
+
+    def __init__(self, model: LexicalSAE):
+        self.model = model
+
+    @abstractmethod
+    def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
+        """(R,) the loss of each row of `state`, which was decided from `sequence`."""
+
+
+@ANCHORS.register("own_token")
+class OwnToken(Anchor):
+    """Mean over a text's words of −log softmax(z over the word's neighbourhood)[the word's own token].
+
+    Each word's own token is to score highest among those that may speak for it, so that a neighbour cannot take its
+    place and stand for a class instead. Words that the tokenizer splits have no token of their own and do not count.
+    """
+
+    def __init__(self, model: LexicalSAE):
+        super().__init__(model)
+        self.neighbourhood = _neighbourhood(model)
+
+    def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
+        ids = sequence.input_ids
+        position, tokens = self.neighbourhood.candidates(ids, sequence.attention_mask.bool())  # (P,), (P, k)
+        own = tokens == ids.flatten()[position][:, None]
+        there = own.any(1)
+        position, tokens, answer = position[there], tokens[there], own[there].int().argmax(1)
+        pairs = position[:, None].expand_as(tokens).flatten(), tokens.flatten()
+        z = self.model.encoder.scores(sequence, *pairs).view(tokens.shape)  # (P, k)
+        text = position // ids.shape[1]
+        total = z.new_zeros(len(ids)).index_add(0, text, F.cross_entropy(z, answer, reduction="none"))
+        return total / torch.bincount(text, minlength=len(ids)).clamp(min=1)
+
+
+@ANCHORS.register("frozen_scores")
+class FrozenScores(Anchor):
+    """KL(p_frozen ‖ p_model) of the vocabulary scores at a sample of positions, where p = softmax of z over the tokens
+    that the frozen backbone scores highest there and those that are active there.
+
+    What the model would say at a position must stay what the untrained backbone would say: an active token that it
+    would not propose loses. The sample is drawn from torch's own generator, which checkpoints keep; its mean is the
+    number of every row.
+    """
+
+    def __init__(self, model: LexicalSAE):
+        super().__init__(model)
+        self.backbone = frozen_copy(model.backbone)
+        weight = model.encoder.weight
+        self.weight = weight.detach().clone() if weight.requires_grad else weight  # (V, d)
+        self.bias = model.encoder.bias.detach().clone()  # (V,)
+
+    def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
+        position, frozen = self._sample(sequence)  # (P,), (P, V)
+        group, token = self._tokens(state, sequence.input_ids.numel(), position, frozen)  # (M,): which position, token
+        p = _log_softmax(frozen[group, token], group, len(position))
+        q = _log_softmax(self.model.encoder.scores(sequence, position[group], token), group, len(position))
+        mean = (p.exp() * (p - q)).sum() / max(1, len(position))
+        return mean.expand(len(state.logits))
+
+    @torch.no_grad()
+    def _sample(self, sequence: SparseSequence) -> tuple[Tensor, Tensor]:
+        """Some positions (P,) of some texts, specials left out, and the frozen scores (P, V) there."""
+        ids, mask = sequence.input_ids, sequence.attention_mask
+        texts = torch.randperm(len(ids))[: max(1, round(FROZEN_TEXTS * len(ids)))].to(ids.device)
+        with self.model.autocast():
+            hidden = self.backbone(ids[texts], mask[texts])  # (T, L, d)
+        words = (mask[texts] > 0) & ~self.model.vocabulary.special.to(ids.device)[ids[texts]]
+        text, place = words.nonzero(as_tuple=True)
+        some = torch.randperm(len(text))[:FROZEN_POSITIONS].to(ids.device)
+        text, place = text[some], place[some]
+        scores = hidden[text, place].float() @ self.weight.T + self.bias
+        return texts[text] * ids.shape[1] + place, scores
+
+    def _tokens(self, state: CircuitState, positions: int, position: Tensor, frozen: Tensor) -> tuple[Tensor, Tensor]:
+        """Pairs (which of the sampled positions, token) to compare at: the frozen top and what is active there."""
+        vocab, device = frozen.shape[1], position.device
+        number = torch.arange(len(position), device=device)
+        top = frozen.topk(min(FROZEN_TOP, vocab), dim=1).indices  # (P, k)
+        number_at = torch.full((positions,), -1, device=device).index_copy(0, position, number)
+        entry, place, value = state.rows.by_position()
+        active = (number_at[place] >= 0) & (value > 0)
+        own = number_at[place[active]] * vocab + self.model.encoder.base[state.rows.token[entry[active]]]
+        keys = torch.cat([(number[:, None] * vocab + top).flatten(), own]).unique()
+        return keys // vocab, keys % vocab
+
+
+@ANCHORS.register("register")
+class Register(Anchor):
+    """A penalty on tokens that act as registers, which store a class instead of meaning a word:
+
+        Σ_{j not there} |a_j| / Σ_j |a_j|   +   Σ_j relu(S_j − 1/10),      S_j = token j's share of the batch's |a|
+
+    with a the attributions to the label. A token is there if it stands in the text or is a neighbour of a word that
+    does. The first is each row's own; the second, the batch's, is the same for all rows, and means little in batches of
+    a few texts.
+    """
+
+    def __init__(self, model: LexicalSAE):
+        super().__init__(model)
+        self.neighbourhood = _neighbourhood(model)
+
+    def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
+        attribution = compute_attribution_tensor(state, labels)
+        size, vocab, length = attribution.value.abs(), attribution.vocab_size, sequence.input_ids.shape[1]
+        position, tokens = self.neighbourhood.candidates(sequence.input_ids, sequence.attention_mask.bool())
+        text = torch.arange(len(sequence.input_ids), device=tokens.device)[:, None]  # (B, 1)
+        near = ((position // length)[:, None] * vocab + tokens).flatten()
+        there = torch.cat([near, (text * vocab + sequence.input_ids).flatten()])
+        absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], there)
+        of_row = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)
+        tokens, entry = attribution.token.unique(return_inverse=True)
+        share = size.new_zeros(len(tokens)).index_add(0, entry, size) / size.sum().clamp(min=1e-9)
+        return of_row + F.relu(share - LARGEST_SHARE).sum()
+
+
+def _neighbourhood(model: LexicalSAE) -> NeighbourhoodSupport:
+    """The model's own neighbourhood, or one made for a model that may fire anywhere."""
+    for support in model.encoder.supports:
+        if isinstance(support, NeighbourhoodSupport):
+            return support
+    made = NeighbourhoodSupport(model.vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
+    return made.to(model.device)
+
+
+def _log_softmax(score: Tensor, group: Tensor, groups: int) -> Tensor:
+    """(M,) log softmax within each group of entries; `group` (M,)."""
+    highest = torch.full((groups,), -torch.inf, device=score.device).scatter_reduce(0, group, score.detach(), "amax")
+    score = score - highest[group]
+    return score - score.new_zeros(groups).index_add(0, group, score.exp()).log()[group]
