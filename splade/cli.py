@@ -97,7 +97,7 @@ def train(
 
     settings = load_config(config, set_ or [])
     if dry_run:
-        ready = prepare(settings, resume=resume, overwrite=overwrite)
+        ready = prepare(settings, resume=resume, overwrite=overwrite, dry_run=True)
         print(config_to_yaml(settings), end="")
         for sentence in (ready.dataset.source, *ready.notes):
             print(f"# {sentence}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +64,10 @@ class Trainer:
         accelerator: Accelerator | None = None,
         console: Console | None = None,
         title: str = "training",
+        opening: Sequence[dict[str, Any]] = (),
     ):
         """`folder` receives `metrics.jsonl` and `checkpoints/` (None: nothing is written); `run_id` ties checkpoints
-        to settings and data."""
+        to settings and data; `opening` are lines of `metrics.jsonl` about what came before."""
         self.accelerator = accelerator or Accelerator()
         self.device, self.rank, self.world = (
             self.accelerator.device,
@@ -80,7 +81,7 @@ class Trainer:
             validation,
             config,
         )
-        self.folder, self.run_id, self.title = folder, run_id, title
+        self.folder, self.run_id, self.title, self.opening = folder, run_id, title, opening
         num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         torch.manual_seed(seed)  # every process begins with the same guide
         width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
@@ -120,6 +121,8 @@ class Trainer:
             self._restore()
         elif self._writes and self.folder:
             (self.folder / "metrics.jsonl").unlink(missing_ok=True)
+            for line in self.opening:
+                self._write_line(line)
         self.model.train()
         self.optimizer.train()
         started, stopped = time.perf_counter() - self.seconds, self._out_of_patience
