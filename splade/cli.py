@@ -107,7 +107,7 @@ def train(
     from splade.pipelines import prepare, run_experiment  # seconds of imports, once the settings are right
 
     if dry_run:
-        ready = prepare(settings, resume=resume, overwrite=overwrite)
+        ready = prepare(settings, resume=resume, overwrite=overwrite, dry_run=True)
         print(config_to_yaml(settings), end="")
         for sentence in (ready.dataset.source, *ready.notes):
             print(f"# {sentence}")

@@ -34,6 +34,7 @@ from splade.reporting.model_card import write_model_card
 from splade.reporting.report import write_report
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
+from splade.training.mlm import mlm_warmup
 from splade.training.recipes import resolved
 from splade.training.task import ClassificationTask
 from splade.utils.cuda import peak_rss_mb, seed_everything
@@ -64,11 +65,17 @@ class TrainedRun(PreparedRun):
 
 
 def prepare(
-    config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
+    config: Config,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    console: Console | None = None,
 ) -> PreparedRun:
     """Load data and backbone and build model and trainer; whatever is wrong with the settings shows here.
 
-    An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it.
+    An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it. A `dry_run` leaves out the
+    masked-LM warm-up.
     """
     config = resolved(config)
     check_output_dir(config, resume=resume, overwrite=overwrite)
@@ -86,6 +93,12 @@ def prepare(
     train, validation, test = (
         ClassificationTask(split, tokenizer, max_length) for split in (dataset.train, dataset.validation, dataset.test)
     )
+    batch_size = config.training.batch_size or choose_batch_size(backbone, max_length)
+    backbone.to(accelerator.device)
+    if not config.model.train_embeddings:
+        backbone.freeze_embeddings()
+    warm = config.training.mlm_warmup_steps > 0 and not dry_run
+    opening = mlm_warmup(backbone, tokenizer, train, config, batch_size) if warm else []
     model = LexicalSAE(
         backbone,
         tokenizer,
@@ -93,7 +106,7 @@ def prepare(
         config.model,
         max_length=max_length,
         dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
-        senses=choose_senses(config.model, backbone.to(accelerator.device), tokenizer, train.encoded, config.seed),
+        senses=choose_senses(config.model, backbone, tokenizer, train.encoded, config.seed),
     )
     model.to(accelerator.device)
     rows = np.random.default_rng(config.seed).permutation(len(train))[:CALIBRATION_ROWS]
@@ -102,7 +115,6 @@ def prepare(
         config.training.active_target,
     )
     lexicon_meter(model, config.evaluation)  # a wrong lexicon must not come to light after an hour of training
-    batch_size = config.training.batch_size or choose_batch_size(backbone, max_length)
     trainer = Trainer(
         model,
         train,
@@ -114,6 +126,7 @@ def prepare(
         run_id=run_id(config, dataset),
         accelerator=accelerator,
         console=console,
+        opening=opening,
     )
     notes = [*dataset.notes, *_notes(config, train, test, backbone, max_length)]
     return PreparedRun(config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes)

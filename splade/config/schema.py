@@ -234,6 +234,9 @@ class TrainingConfig:
     ``lexical_sae`` and ``cis``, otherwise none); 0: none. Not with ``schedule_free``, which averages itself."""
     lr_warmup_steps: NonNegativeInt = 50
     """Steps over which the learning rate rises from zero."""
+    mlm_warmup_steps: NonNegativeInt = 0
+    """Steps of masked-token prediction on the training texts before anything else, for a backbone without a trained
+    masked-LM head; some eighty teach it to guess every fifth hidden word."""
     warmup_fraction: ShareBelowOne = 0.4
     """Share of the steps spent on cross-entropy alone, from which the constraint is set."""
     sparsity_target: Share = 0.1

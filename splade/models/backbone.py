@@ -126,6 +126,10 @@ class Backbone(nn.Module):
         weight = self.decoder_rows(slice(None))
         return weight, self._decoder_bias.to(weight, copy=True)
 
+    def set_decoder_bias(self, bias: Tensor) -> None:
+        """Replace b (V,), where a warm-up has learned a better one."""
+        self._decoder_bias = bias.detach().cpu().clone()
+
     def decoder_rows(self, tokens: Tensor | slice) -> Tensor:
         """Copies of the rows of E that belong to some tokens."""
         embeddings = self.input_embeddings().weight.detach()

@@ -156,11 +156,12 @@ class LexicalSAE(nn.Module):
         """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a text.
 
         Where a support proposes fewer, nearly all that it proposes start active. The score that a quarter of the
-        target's tokens exceed becomes the gate's unit.
+        target's tokens exceed becomes the gate's unit, and the mean length of a text the pooling's.
         """
         was_training = self.training
         self.eval()
         scores = [self.encoder.pooled_scores(self(ids.to(self.device), mask.to(self.device))) for ids, mask in batches]
+        self.encoder.pooling.calibrate(sum(float(mask.sum()) for _, mask in batches) / sum(len(m) for _, m in batches))
         texts, every = sum(len(ids) for ids, _ in batches), torch.cat(scores).cpu().numpy()
         if len(every):
             share = min(LARGEST_START, INITIAL_DENSITY * active_target * texts / len(every))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,9 +73,10 @@ class Trainer:
         accelerator: Accelerator | None = None,
         console: Console | None = None,
         title: str = "training",
+        opening: Sequence[dict[str, Any]] = (),
     ):
         """`folder` receives `metrics.jsonl` and `checkpoints/` (None: nothing is written); `run_id` ties checkpoints
-        to settings and data."""
+        to settings and data; `opening` are lines of `metrics.jsonl` about what came before."""
         self.accelerator = accelerator or Accelerator()
         self.device, self.rank, self.world = (
             self.accelerator.device,
@@ -89,7 +90,7 @@ class Trainer:
             validation,
             config,
         )
-        self.folder, self.run_id, self.title = folder, run_id, title
+        self.folder, self.run_id, self.title, self.opening = folder, run_id, title, opening
         self.num_classes = getattr(model, "num_classes", None) or len(model.labels)  # type: ignore[arg-type]
         torch.manual_seed(seed)  # every process begins with the same guide
         width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
@@ -130,6 +131,8 @@ class Trainer:
         else:
             if self._writes and self.folder:
                 (self.folder / "metrics.jsonl").unlink(missing_ok=True)
+                for line in self.opening:
+                    self._write_line(line)
             self._find_learning_rate()
         self.model.train()
         self.average.train()
