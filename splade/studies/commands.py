@@ -66,3 +66,40 @@ ablation = _command("ablation", "Each circuit loss off in turn, and cross-entrop
 multi_dataset = _command("multi_dataset", "One config on several data sets.")
 bcos_ablation = _command("bcos_ablation", "ReLU heads against B-cos heads of two and three layers.")
 frontier = _command("frontier", "Supports × recipes: accuracy, active tokens and grounding against each other.")
+
+
+@app.command("sota-comparison")
+@kindly
+def sota_comparison(
+    config: ConfigFile = None,
+    set_: Sets = None,
+    seeds: Seeds = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+) -> None:
+    """This model, the dense head and linear glass boxes: accuracy, size, time and the price of an explanation."""
+    from splade.studies.sota import compare_with_others
+
+    settings = load_study(config, set_, seeds)
+    print(f"Results: {compare_with_others(settings, overwrite=overwrite, console=err, out=out)}")
+
+
+@app.command("long-context")
+@kindly
+def long_context(
+    config: ConfigFile = None,
+    set_: Sets = None,
+    seeds: Seeds = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Folder of a saved model; without: one is trained first.")
+    ] = None,
+    tiny: Annotated[bool, typer.Option("--tiny", help="Only the cost, of a tiny random model up to 4,096.")] = False,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+) -> None:
+    """A telling sentence in ever longer plain texts: is it still the reason, and what does length cost?"""
+    from splade.studies.long_context import long_context as run
+
+    settings = load_study(config, set_, seeds)
+    folder = run(settings, model_folder=model, tiny=tiny, overwrite=overwrite, console=err, out=out)
+    print(f"Results: {folder}")

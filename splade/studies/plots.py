@@ -22,17 +22,19 @@ MARKERS = "osD^vP*X"
 Point = tuple[float, float]
 
 
-def draw_variations(folder: Path, name: str, rows: Sequence[Row], figures: Sequence[Figure]) -> list[Path]:
+def draw_variations(
+    folder: Path, name: str, rows: Sequence[Row], figures: Sequence[Figure], panels: Sequence[str] = PANELS
+) -> list[Path]:
     """A panel a figure: each variation's mean as a point, its interval as a line, every seed as a small dot."""
     by_key = {figure.key: figure for figure in figures}
-    chosen = [by_key[key] for key in PANELS if key in by_key][:MAX_PANELS] or list(figures[:MAX_PANELS])
+    chosen = [by_key[key] for key in panels if key in by_key][:MAX_PANELS]
     with rc_context(STYLE):
         canvas = Canvas(figsize=(1.6 + 2.1 * len(chosen), 1.0 + 0.34 * len(rows)), layout="constrained")
-        panels = canvas.subplots(1, len(chosen), sharey=True, squeeze=False)[0]
-        for axes, figure in zip(panels, chosen, strict=True):
+        every = canvas.subplots(1, len(chosen), sharey=True, squeeze=False)[0]
+        for axes, figure in zip(every, chosen, strict=True):
             _panel(axes, rows, figure)
-        panels[0].set_yticks(range(len(rows)), [row.name for row in rows])
-        panels[0].invert_yaxis()
+        every[0].set_yticks(range(len(rows)), [row.name for row in rows])
+        every[0].invert_yaxis()
         return _save(canvas, folder, name)
 
 
@@ -47,6 +49,8 @@ def _panel(axes: Axes, rows: Sequence[Row], figure: Figure) -> None:
             [scale * v for v in value.values], [place] * len(value.values), ".", color=INK, markersize=3, zorder=4
         )
         axes.errorbar(scale * value.mean, place, xerr=half, fmt="o", color=BLUE, markersize=5, capsize=2)
+    if figure.log:
+        axes.set_xscale("log")
     axes.set_xlabel(figure.heading)
     axes.grid(axis="x", color=GREY, alpha=0.25)
 

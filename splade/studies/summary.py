@@ -21,6 +21,8 @@ class Figure:
     unit: str = ""
     """``%`` shows a share as per cent."""
     digits: int = 1
+    log: bool = False
+    """Drawn on a logarithmic axis."""
 
     def read(self, results: Mapping[str, Any]) -> float | None:
         """The figure of one run; None if it was not measured."""

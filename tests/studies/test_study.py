@@ -117,6 +117,7 @@ class TestFailing:
             run_study("ablation", quick(), VARIATIONS[:1])
 
 
+@pytest.mark.slow
 def test_an_interrupted_part_goes_on_and_ends_as_if_nothing_had_been(
     quick: Quick, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
