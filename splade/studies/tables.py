@@ -31,10 +31,11 @@ def cells_of(rows: Sequence[Row], figures: Sequence[Figure], first: str) -> tupl
 
 def print_table(console: Console, title: str, headings: Sequence[str], cells: Cells, notes: Sequence[str] = ()) -> None:
     """The table, and what a reader should know of it. Columns the terminal has no room for are only in `table.md`."""
-    shown = _fitting(headings, cells, console.width)
+    widths = _widths(headings, cells)
+    shown = _fitting(widths, console.width)
     table = Table(title=title)
     for place, heading in enumerate(headings[:shown]):
-        table.add_column(heading, justify="left" if place == 1 else "right", no_wrap=False)
+        table.add_column(heading, justify="left" if place == 1 else "right", min_width=widths[place])
     for row in cells:
         table.add_row(*row[:shown])
     console.print(table)
@@ -45,15 +46,22 @@ def print_table(console: Console, title: str, headings: Sequence[str], cells: Ce
         console.print(note, highlight=False, markup=False, soft_wrap=True)
 
 
-def _fitting(headings: Sequence[str], cells: Cells, width: int) -> int:
-    """How many columns fit side by side; a heading may be broken between words, a figure may not."""
+def _widths(headings: Sequence[str], cells: Cells) -> list[int]:
+    """Cells each column needs; a heading may be broken between words, a name or figure may not."""
+    return [
+        max(cell_len(word) for word in [*heading.split(), *(row[place] for row in cells), ""])
+        for place, heading in enumerate(headings)
+    ]
+
+
+def _fitting(widths: Sequence[int], room: int) -> int:
+    """How many columns fit side by side."""
     used = 1
-    for place, heading in enumerate(headings):
-        words = [*heading.split(), *(row[place] for row in cells), ""]
-        used += max(cell_len(word) for word in words) + BORDER
-        if used > width:
+    for place, width in enumerate(widths):
+        used += width + BORDER
+        if used > room:
             return max(place, SMALLEST)
-    return len(headings)
+    return len(widths)
 
 
 def markdown_table(headings: Sequence[str], cells: Cells) -> str:
