@@ -1,4 +1,4 @@
-"""The command line: `lexical-sae train | evaluate | predict | explain`."""
+"""The command line: `lexical-sae train | evaluate | predict | explain | study`."""
 
 from __future__ import annotations
 
@@ -313,6 +313,9 @@ def print_results(results: dict[str, Any]) -> None:
 
 def main() -> None:
     """Entry point of the console command."""
+    from splade.studies.commands import app as studies
+
+    app.add_typer(studies, name="study")
     app()
 
 

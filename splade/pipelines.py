@@ -37,6 +37,7 @@ from splade.training.memory import choose_batch_size
 from splade.training.mlm import mlm_warmup
 from splade.training.recipes import resolved
 from splade.training.task import ClassificationTask
+from splade.utils.atomic import write_json
 from splade.utils.cuda import peak_rss_mb, seed_everything
 
 
@@ -184,6 +185,7 @@ def run_experiment(
         "gate": config.model.gate,
         "support": "+".join(config.model.support),
         "seed": config.seed,
+        "fingerprint": fingerprint(config, run.dataset),
         "versions": library_versions(),
         **results,
         "seconds": {
@@ -288,15 +290,21 @@ def write_outputs(
     explanations = explain_batch(model, [test.split.texts[row] for row in rows])
     history_file = folder / "metrics.jsonl"
     history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
-    (folder / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     write_report(folder / "report.html", results, history, explanations)
     write_model_card(folder / "README.md", results, config_to_yaml(config))
+    write_json(folder / "results.json", results)  # last and whole: where it is, the run is finished
 
 
 def run_id(config: Config, dataset: Dataset) -> str:
     """What a checkpoint must agree with: all settings that shape the training, and the data."""
     settings = {key: value for key, value in asdict(config).items() if key in ("seed", "data", "model", "training")}
     text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprint(config: Config, dataset: Dataset) -> str:
+    """What results must agree with to be this config's: all that shapes the training, the data, what is measured."""
+    text = run_id(config, dataset) + json.dumps(asdict(config.evaluation), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from splade.config.load import config_from_dict, config_to_yaml, load_config
-from splade.config.schema import Config, DataConfig, EvaluationConfig, LossWeights, ModelConfig, TrainingConfig
+from splade.config.load import config_from_dict, config_to_yaml, load_config, vary
+from splade.config.schema import (
+    Config,
+    DataConfig,
+    EvaluationConfig,
+    LossWeights,
+    ModelConfig,
+    StudyConfig,
+    TrainingConfig,
+)
 
 __all__ = [
     "Config",
@@ -11,8 +19,10 @@ __all__ = [
     "EvaluationConfig",
     "LossWeights",
     "ModelConfig",
+    "StudyConfig",
     "TrainingConfig",
     "config_from_dict",
     "config_to_yaml",
     "load_config",
+    "vary",
 ]

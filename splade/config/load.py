@@ -31,6 +31,7 @@ _EXPECTATIONS = {
     "finite_number": "must be a finite number",
     "list_type": "must be a list",
     "too_short": "must not be empty",
+    "dict_type": "must be a section of keys and values",
     "dataclass_type": "must be a section of keys and values",
     "greater_than": "must be greater than {gt}",
     "greater_than_equal": "must be at least {ge}",
@@ -56,6 +57,14 @@ def load_config(
 def config_from_dict(values: Mapping[str, object], origin: str) -> Config:
     """Check a mapping of settings; ``origin`` (a file, say) is named in the error message."""
     return _build(_sections(values), origin, set())
+
+
+def vary(config: Config, settings: Mapping[str, object], origin: str) -> Config:
+    """The same config with other values for some ``section.key``; ``origin`` is named in the error message."""
+    values = dataclasses.asdict(config)
+    for key, value in settings.items():
+        _put(values, key, value, origin)
+    return _build(values, origin, set())
 
 
 def config_to_yaml(config: Config) -> str:
@@ -109,18 +118,22 @@ def _apply_override(values: Settings, override: str) -> str:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
         raise ConfigError(f"{OVERRIDE} {key} has the value '{text}', which is not valid YAML; quote it.") from None
+    _put(values, key, value, OVERRIDE)
+    return key
+
+
+def _put(values: Settings, key: str, value: object, origin: str) -> None:
     *parents, last = key.split(".")
     target = values
     for depth, parent in enumerate(parents):
         inner = target.setdefault(parent, {})
         if not isinstance(inner, dict):
             whole = ".".join(parents[: depth + 1])
-            raise ConfigError(f"{OVERRIDE} {key} asks for a key inside '{whole}', which is a single value; set that.")
+            raise ConfigError(f"{origin} {key} asks for a key inside '{whole}', which is a single value; set that.")
         # Copied, because a deeper mapping may still be the caller's own.
         target[parent] = inner = dict(inner)
         target = inner
     target[last] = value
-    return key
 
 
 def _build(values: Settings, origin: str, overridden: set[str]) -> Config:

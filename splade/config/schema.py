@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validator
 from pydantic.dataclasses import dataclass
@@ -47,6 +47,12 @@ def _as_names(value: object) -> object:
     if not isinstance(value, list):
         return value
     return [str(each) if isinstance(each, int) and not isinstance(each, bool) else each for each in value]
+
+
+def _different(values: list[int]) -> list[int]:
+    if len(set(values)) < len(values):
+        raise ValueError("must not name a number twice")
+    return values
 
 
 def _sample_count(value: int) -> int:
@@ -294,6 +300,25 @@ class EvaluationConfig:
 
 
 @dataclass(config=SETTINGS, frozen=True)
+class StudyConfig:
+    """An experiment of several runs (``lexical-sae study``). A single run does not look at it."""
+
+    seeds: Annotated[list[NonNegativeInt], Field(min_length=1), AfterValidator(_different)] | None = None
+    """Seeds that every variation is run with; null: ``seed`` alone."""
+    variations: dict[Text, dict[Text, Any]] = field(default_factory=dict)
+    """What is compared: a name, and under it the ``section.key: value`` that differ from the settings of the file."""
+    grid: dict[Text, Annotated[list[Any], Field(min_length=1)]] = field(default_factory=dict)
+    """``section.key: [values]`` of which every combination is compared too. With neither, a study compares what it is
+    named for."""
+    lengths: Annotated[list[Annotated[int, Strict(), Field(ge=16)]], Field(min_length=1)] | None = None
+    """Text lengths of ``long_context``, in tokens; null: doubling from 64 up to what the backbone reads."""
+    needles: PositiveInt = 40
+    """Test texts that ``long_context`` hides in filler."""
+    explained: PositiveInt = 32
+    """Test texts that ``sota_comparison`` explains to take the time."""
+
+
+@dataclass(config=SETTINGS, frozen=True)
 class Config:
     """One experiment."""
 
@@ -311,3 +336,5 @@ class Config:
     """How it is trained."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     """What is measured."""
+    study: StudyConfig = field(default_factory=StudyConfig)
+    """Which variations of all this are compared, if any."""

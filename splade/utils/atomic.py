@@ -1,7 +1,8 @@
-"""Folders that are there whole or not at all."""
+"""Folders and files that are there whole or not at all."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -29,3 +30,11 @@ def written_whole(target: Path, failure: Callable[[object], LexicalSAEError]) ->
         raise failure(getattr(error, "strerror", None) or error) from error
     shutil.rmtree(target, ignore_errors=True)
     os.replace(aside, target)
+
+
+def write_json(path: Path, values: object) -> None:
+    """Write a JSON file in one step; a reader finds the old content or the new, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".writing_{path.name}")
+    aside.write_text(json.dumps(values, indent=1, ensure_ascii=False), encoding="utf-8")
+    os.replace(aside, path)

@@ -6,6 +6,7 @@ import os
 import random
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -62,6 +63,12 @@ def peak_rss_mb() -> float:
     """The most memory this process has held so far, in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / BYTES_PER_MB if sys.platform == "darwin" else peak / 1024  # macOS counts bytes, Linux kilobytes
+
+
+def reset_peak_rss() -> None:
+    """Count the peak from now on, where the system allows it (Linux); elsewhere it stays that of the whole process."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def available_memory_mb() -> float:

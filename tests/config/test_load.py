@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from splade.config import Config, config_from_dict, config_to_yaml, load_config
+from splade.config import Config, config_from_dict, config_to_yaml, load_config, vary
 from splade.errors import ConfigError
 
 
@@ -77,7 +77,7 @@ def test_an_unknown_section_lists_the_sections(tmp_path: Path) -> None:
     path = write(tmp_path, "trainin: {epochs: 3}")
     assert sentence(path) == (
         f"{path}: unknown key 'trainin'; the keys at the top are: experiment_name, output_dir, seed, data, model, "
-        "training, evaluation. Did you mean 'training'?"
+        "training, evaluation, study. Did you mean 'training'?"
     )
 
 
@@ -109,6 +109,12 @@ def test_an_unknown_key_two_levels_down() -> None:
         ("data.labels=[same, same]", "--set: 'data' needs two or more different names in 'labels'."),
         ("data.dataset_name=null", "--set: 'data' needs a 'dataset_name' or a 'train_file', and has neither."),
         ("data.test_file=a.csv", "has a 'validation_file' or 'test_file' but no 'train_file' to go with it."),
+        ("study.seeds=[1, 1]", "--set: study.seeds must not name a number twice, but is [1, 1]."),
+        ("study.seeds=[]", "--set: study.seeds must not be empty, but is []."),
+        ("study.seeds=3", "--set: study.seeds must be a list, but is 3."),
+        ("study.grid={model.support: full}", "--set: study.grid.model.support must be a list, but is 'full'."),
+        ("study.variations=[full]", "--set: study.variations must be a section of keys and values, but is ['full']."),
+        ("study.variatons={}", "unknown key 'study.variatons'; the keys of 'study' are: seeds, variations, grid, "),
         ("model.name=''", "--set: model.name must not be empty, but is ''."),
         ("model.name=3", "--set: model.name must be text, but is 3."),
         (
@@ -187,3 +193,28 @@ def test_keys_that_are_not_text(tmp_path: Path) -> None:
 def test_config_from_dict_names_its_origin() -> None:
     with pytest.raises(ConfigError, match=r"^model/config.yaml: seed must be at least 0, but is -1\.$"):
         config_from_dict({"seed": -1}, "model/config.yaml")
+
+
+class TestVary:
+    def test_some_values_are_replaced_and_the_config_stays(self) -> None:
+        config = Config()
+        varied = vary(config, {"training.loss_weights.separation": 0, "model.support": "full", "seed": 3}, "here")
+        assert (varied.training.loss_weights.separation, varied.model.support, varied.seed) == (0.0, ["full"], 3)
+        assert varied.training.loss_weights.sparsity == config.training.loss_weights.sparsity
+        assert config == Config()
+
+    def test_nothing_to_replace_is_the_same(self) -> None:
+        assert vary(Config(), {}, "here") == Config()
+
+    @pytest.mark.parametrize(
+        ("key", "value", "expected"),
+        [
+            ("training.epoch", 3, "here: unknown key 'training.epoch'"),
+            ("training.epochs", 0, "here: training.epochs must be greater than 0, but is 0."),
+            ("seed.x", 0, "here seed.x asks for a key inside 'seed', which is a single value"),
+        ],
+    )
+    def test_what_is_wrong_names_its_origin(self, key: str, value: object, expected: str) -> None:
+        with pytest.raises(ConfigError) as raised:
+            vary(Config(), {key: value}, "here")
+        assert str(raised.value).startswith(expected)

@@ -5,9 +5,17 @@ import dataclasses
 import pytest
 from pydantic import ValidationError
 
-from splade.config.schema import Config, DataConfig, EvaluationConfig, LossWeights, ModelConfig, TrainingConfig
+from splade.config.schema import (
+    Config,
+    DataConfig,
+    EvaluationConfig,
+    LossWeights,
+    ModelConfig,
+    StudyConfig,
+    TrainingConfig,
+)
 
-SECTIONS = [Config, DataConfig, ModelConfig, TrainingConfig, LossWeights, EvaluationConfig]
+SECTIONS = [Config, DataConfig, ModelConfig, TrainingConfig, LossWeights, EvaluationConfig, StudyConfig]
 
 
 @pytest.mark.parametrize("section", SECTIONS)

@@ -1,0 +1,105 @@
+"""`lexical-sae study NAME`, and the same as `python -m splade.scripts.run_NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from splade.cli import Sets, err, kindly, out
+from splade.errors import ConfigError
+
+if TYPE_CHECKING:
+    from splade.config.schema import Config
+
+app = typer.Typer(help="Experiments of several runs, compared in one table and one plot.", no_args_is_help=True)
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
+Seeds = Annotated[str | None, typer.Option("--seeds", help="Run everything with each of these seeds: 0,1,2.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run parts again that had other settings or data.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on after an interruption; a study always does.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Build every part, say what it would do, and stop.")]
+
+
+def load_study(config: Path | None, set_: list[str] | None, seeds: str | None) -> Config:
+    """The config of a study; ``--seeds`` goes before ``study.seeds``."""
+    from splade.config.load import load_config
+
+    changes = list(set_ or [])
+    if seeds is not None:
+        if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
+            raise ConfigError(f"--seeds was given '{seeds}', but whole numbers with commas were expected: 0,1,2.")
+        changes.append(f"study.seeds=[{seeds}]")
+    return load_config(config, changes)
+
+
+def _command(name: str, help_: str) -> Callable[..., None]:
+    """The command of a study of variations."""
+
+    def command(
+        config: ConfigFile = None,
+        set_: Sets = None,
+        seeds: Seeds = None,
+        overwrite: Overwrite = False,
+        resume: Resume = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        from splade.studies.compare import compare
+        from splade.studies.kinds import variations_of
+        from splade.studies.study import check_study
+
+        settings = load_study(config, set_, seeds)
+        if dry_run:
+            for line in check_study(name, settings, variations_of(name, settings)):
+                print(line)
+            return
+        print(f"Results: {compare(name, settings, overwrite=overwrite, console=err, out=out)}")
+
+    command.__doc__ = help_
+    made: Callable[..., None] = app.command(name.replace("_", "-"))(kindly(command))
+    return made
+
+
+ablation = _command("ablation", "Each circuit loss off in turn, and cross-entropy alone.")
+multi_dataset = _command("multi_dataset", "One config on several data sets.")
+bcos_ablation = _command("bcos_ablation", "ReLU heads against B-cos heads of two and three layers.")
+frontier = _command("frontier", "Supports × recipes: accuracy, active tokens and grounding against each other.")
+
+
+@app.command("sota-comparison")
+@kindly
+def sota_comparison(
+    config: ConfigFile = None,
+    set_: Sets = None,
+    seeds: Seeds = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+) -> None:
+    """This model, the dense head and linear glass boxes: accuracy, size, time and the price of an explanation."""
+    from splade.studies.sota import compare_with_others
+
+    settings = load_study(config, set_, seeds)
+    print(f"Results: {compare_with_others(settings, overwrite=overwrite, console=err, out=out)}")
+
+
+@app.command("long-context")
+@kindly
+def long_context(
+    config: ConfigFile = None,
+    set_: Sets = None,
+    seeds: Seeds = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Folder of a saved model; without: one is trained first.")
+    ] = None,
+    tiny: Annotated[bool, typer.Option("--tiny", help="Only the cost, of a tiny random model up to 4,096.")] = False,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+) -> None:
+    """A telling sentence in ever longer plain texts: is it still the reason, and what does length cost?"""
+    from splade.studies.long_context import long_context as run
+
+    settings = load_study(config, set_, seeds)
+    folder = run(settings, model_folder=model, tiny=tiny, overwrite=overwrite, console=err, out=out)
+    print(f"Results: {folder}")

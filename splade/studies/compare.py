@@ -1,0 +1,35 @@
+"""A study of variations from end to end: run, table, plots, `results.json`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from splade.config.schema import Config
+from splade.studies.kinds import variations_of
+from splade.studies.plots import draw_frontier, draw_variations, grounded
+from splade.studies.study import run_study
+from splade.studies.summary import measured, study_rows, summary
+from splade.studies.tables import cells_of, interval_note, markdown_table, print_table
+from splade.utils.atomic import write_json
+
+FRONTIER = "frontier"
+
+
+def compare(name: str, config: Config, *, overwrite: bool, console: Console, out: Console) -> Path:
+    """Run a study of variations and leave `results.json`, `table.md` and its plots; the folder they are in."""
+    run = run_study(name, config, variations_of(name, config), overwrite=overwrite, console=console)
+    rows = study_rows(run)
+    figures = measured(rows)
+    headings, cells = cells_of(rows, figures, "variation")
+    notes = interval_note(rows)
+    print_table(out, f"{config.experiment_name}: {name}", headings, cells, [*notes, *run.notes])
+    run.folder.mkdir(parents=True, exist_ok=True)
+    table = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in [*notes, *run.notes])
+    (run.folder / "table.md").write_text(table, encoding="utf-8")
+    draw_variations(run.folder, name if name != FRONTIER else "figures", rows, figures)
+    if name == FRONTIER:
+        draw_frontier(run.folder, FRONTIER, rows)
+    write_json(run.folder / "results.json", summary(run, rows, lambda row: {"grounded": grounded(row) / 100}))
+    return run.folder

@@ -1,0 +1,36 @@
+"""Plain sentences that say nothing good or bad: the hay around a needle."""
+
+from __future__ import annotations
+
+SENTENCES = (
+    "The table stands beside the window.",
+    "The bus leaves the station at nine.",
+    "There are twelve months in a year.",
+    "The door is on the left side of the room.",
+    "A map of the city hangs on the wall.",
+    "The train goes from the coast to the capital.",
+    "The box contains paper and string.",
+    "Water covers most of the planet.",
+    "The meeting takes place on the second floor.",
+    "The road follows the river for ten miles.",
+    "The letter was sent on Monday.",
+    "The shop sells bread, milk and tea.",
+    "The house has four rooms and a kitchen.",
+    "The library opens in the morning.",
+    "The bridge connects two parts of the town.",
+    "The clock on the tower shows the time.",
+    "The number of chairs is written on the list.",
+    "The field lies between the village and the lake.",
+    "The keys are in the drawer under the desk.",
+    "The book has three hundred pages.",
+    "The report lists the names of the streets.",
+    "The car is parked in front of the building.",
+    "The wind comes from the north in winter.",
+    "The second shelf holds the maps.",
+    "The path leads around the garden.",
+    "The ship carries wood and stone.",
+    "The form has a line for the date.",
+    "The glass stands next to the plate.",
+    "The office is in the same street as the bank.",
+    "The valley lies to the east of the hills.",
+)

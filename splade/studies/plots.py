@@ -1,0 +1,131 @@
+"""A study's figures, saved as PNG and SVG beside its results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from splade.reporting.svg import BLUE, GREY, INK, STYLE
+from splade.studies.summary import Figure, Row
+
+PANELS = ("accuracy", "active_tokens", "completeness", "cosine", "rated_share", "right_sign", "input_share")
+"""Figures worth a panel, in this order; `MAX_PANELS` of them that were measured are drawn."""
+MAX_PANELS = 5
+
+GROUNDED = "share of contribution on rated words, with the right sign (%)"
+IN_TEXT = "share of contribution on words in the text (%)"
+MARKERS = "osD^vP*X"
+Point = tuple[float, float]
+
+
+def draw_variations(
+    folder: Path, name: str, rows: Sequence[Row], figures: Sequence[Figure], panels: Sequence[str] = PANELS
+) -> list[Path]:
+    """A panel a figure: each variation's mean as a point, its interval as a line, every seed as a small dot."""
+    by_key = {figure.key: figure for figure in figures}
+    chosen = [by_key[key] for key in panels if key in by_key][:MAX_PANELS]
+    with rc_context(STYLE):
+        canvas = Canvas(figsize=(1.6 + 2.1 * len(chosen), 1.0 + 0.34 * len(rows)), layout="constrained")
+        every = canvas.subplots(1, len(chosen), sharey=True, squeeze=False)[0]
+        for axes, figure in zip(every, chosen, strict=True):
+            _panel(axes, rows, figure)
+        every[0].set_yticks(range(len(rows)), [row.name for row in rows])
+        every[0].invert_yaxis()
+        return _save(canvas, folder, name)
+
+
+def _panel(axes: Axes, rows: Sequence[Row], figure: Figure) -> None:
+    scale = 100 if figure.unit == "%" else 1
+    for place, row in enumerate(rows):
+        value = row.figures.get(figure.key)
+        if value is None:
+            continue
+        half = None if value.half is None else scale * value.half
+        axes.plot(
+            [scale * v for v in value.values], [place] * len(value.values), ".", color=INK, markersize=3, zorder=4
+        )
+        axes.errorbar(scale * value.mean, place, xerr=half, fmt="o", color=BLUE, markersize=5, capsize=2)
+    if figure.log:
+        axes.set_xscale("log")
+    axes.set_xlabel(figure.heading)
+    axes.grid(axis="x", color=GREY, alpha=0.25)
+
+
+def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
+    """Accuracy against active tokens, coloured by grounding; the numbers are those of the table's rows."""
+    shown = [(n, row) for n, row in enumerate(rows, 1) if {"accuracy", "active_tokens"} <= row.figures.keys()]
+    rated = any("rated_share" in row.figures for _, row in shown)
+    kinds = list(dict.fromkeys(row.name.split(" / ")[0] for _, row in shown))
+    with rc_context(STYLE):
+        canvas = Canvas(figsize=(7.5, 4.8), layout="constrained")
+        axes = canvas.add_subplot()
+        for index, kind in enumerate(kinds):
+            own = [(n, row) for n, row in shown if row.name.split(" / ")[0] == kind]
+            for _, row in own:
+                x, y = row.figures["active_tokens"], row.figures["accuracy"]
+                axes.errorbar(
+                    x.mean, 100 * y.mean, None if y.half is None else 100 * y.half, x.half, color=GREY, linewidth=0.8
+                )
+            points = axes.scatter(
+                [row.figures["active_tokens"].mean for _, row in own],
+                [100 * row.figures["accuracy"].mean for _, row in own],
+                c=[grounded(row, rated) for _, row in own],
+                vmin=0,
+                vmax=100,
+                cmap="viridis",
+                marker=MARKERS[index % len(MARKERS)],
+                s=55,
+                zorder=3,
+                label=kind,
+            )
+            for n, row in own:
+                place = (row.figures["active_tokens"].mean, 100 * row.figures["accuracy"].mean)
+                axes.annotate(str(n), place, xytext=(5, 5), textcoords="offset points", fontsize=8, color=INK)
+        if shown:
+            canvas.colorbar(points, label=GROUNDED if rated else IN_TEXT)
+            axes.legend(fontsize=8)
+        axes.set_xscale("symlog", linthresh=1)  # from a few tokens to thousands, and 0 must not be lost
+        axes.set_xlabel("active tokens a text")
+        axes.set_ylabel("accuracy (%)")
+        return _save(canvas, folder, name)
+
+
+def grounded(row: Row, rated: bool = True) -> float:
+    """Per cent of all |contribution| that falls on rated words with the right sign, or on words in the text."""
+    keys = ("rated_share", "right_sign") if rated else ("input_share",)
+    share = 100.0
+    for key in keys:
+        share *= row.figures[key].mean if key in row.figures else 0.0
+    return share
+
+
+def draw_lines(
+    folder: Path, name: str, panels: Mapping[str, Mapping[str, Sequence[Point]]], below: str, log: Sequence[str] = ()
+) -> list[Path]:
+    """A panel for each title, with a line for each name; panels in ``log`` have logarithmic axes."""
+    with rc_context(STYLE):
+        canvas = Canvas(figsize=(3.3 * len(panels), 3.0), layout="constrained")
+        for axes, (title, lines) in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+            for label, points in lines.items():
+                axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=3.5, label=label)
+            if title in log:
+                axes.set_xscale("log", base=2)
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(bottom=0)
+            axes.set_xlabel(below)
+            axes.set_title(title, fontsize=9)
+            axes.legend(fontsize=8)
+        return _save(canvas, folder, name)
+
+
+def _save(canvas: Canvas, folder: Path, name: str) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    canvas.savefig(paths[0], dpi=160, facecolor="white")
+    canvas.savefig(paths[1], facecolor="white", metadata={"Date": None})
+    return paths

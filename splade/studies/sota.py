@@ -1,0 +1,156 @@
+"""This model beside the dense head and beside glass boxes, on the same texts: accuracy, size, time, price of a reason.
+
+    parameters          of what predicts: all weights of a network, the coefficients of a linear model
+    train seconds       on this machine; for linear models, the choice of the regularisation is part of it
+    explain seconds     for one text at a time
+    explain passes      forward passes that one explanation takes
+
+A dense head has no reasons of its own. Its price is that of leaving out one word at a time, the simplest honest way to
+ask it: as many forward passes as the text has words, and one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from torch import nn
+
+from splade.attribution.span_aggregation import word_spans
+from splade.config.schema import Config
+from splade.data.loader import load_dataset
+from splade.evaluation.dense_baseline import DenseClassifier
+from splade.inference import BATCH_SIZE, explain_model
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import LexicalSAE
+from splade.pipelines import fingerprint
+from splade.studies.kinds import Variation
+from splade.studies.linear import VECTORIZERS, measure_linear
+from splade.studies.plots import draw_variations
+from splade.studies.study import Part, run_study
+from splade.studies.summary import Figure, measured, rows_of, summary
+from splade.studies.tables import cells_of, interval_note, markdown_table, print_table
+from splade.utils.atomic import write_json
+
+NAME = "sota_comparison"
+OWN, DENSE = "Lexical-SAE", "dense head"
+COMPARISON = "comparison.json"
+
+FIGURES = (
+    Figure("accuracy", "accuracy", ("accuracy",), "%"),
+    Figure("macro_f1", "macro F1", ("macro_f1",), "%"),
+    Figure("parameters", "parameters", ("parameters",), digits=0, log=True),
+    Figure("train_seconds", "train seconds", ("train_seconds",), log=True),
+    Figure("explain_ms", "explain milliseconds", ("explain_ms",), log=True),
+    Figure("explain_passes", "explain passes", ("explain_passes",), log=True),
+)
+
+
+def compare_with_others(config: Config, *, overwrite: bool, console: Console, out: Console) -> Path:
+    """Train this model and the dense head, fit the others on the same texts, and leave table, plot and results."""
+    variation = Variation(OWN, {"evaluation.dense_baseline": True})
+    run = run_study(NAME, config, [variation], overwrite=overwrite, console=console)
+    results: dict[str, list[dict[str, Any]]] = {}
+    for part in run.parts:
+        if (part.folder / "results.json").exists():
+            for name, found in compare_part(part, config.study.explained).items():
+                results.setdefault(name, []).append(found | {"explain_ms": 1000 * found["explain_seconds"]})
+    rows = rows_of(results, FIGURES)
+    figures = measured(rows, FIGURES)
+    headings, cells = cells_of(rows, figures, "model")
+    how = {name: runs[0]["explanation"] for name, runs in results.items()}
+    notes = [f"{name} is explained by {way}." for name, way in how.items()] + interval_note(rows) + run.notes
+    print_table(out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
+    text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
+    (run.folder / "table.md").write_text(text, encoding="utf-8")
+    draw_variations(run.folder, NAME, rows, figures, [figure.key for figure in figures if figure.key != "macro_f1"])
+    write_json(run.folder / "results.json", summary(run, rows, lambda row: {"explanation": how[row.name]}))
+    return run.folder
+
+
+def compare_part(part: Part, explained: int) -> dict[str, dict[str, Any]]:
+    """The figures of every model for one seed, read from the part's folder if they are there already."""
+    config, path = part.config, part.folder / COMPARISON
+    dataset = load_dataset(config.data, config.seed)
+    identity = f"{fingerprint(config, dataset)} {explained}"
+    if path.exists():
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        if saved["fingerprint"] == identity:
+            return saved["models"]
+    results = json.loads((part.folder / "results.json").read_text(encoding="utf-8"))
+    rows = np.sort(np.random.default_rng(config.seed).permutation(len(dataset.test))[:explained])
+    texts = [dataset.test.texts[row] for row in rows]
+    models = {
+        OWN: _own(part, results, texts),
+        DENSE: _dense(config, results, dataset.label_names, texts),
+        **{name: measure_linear(make, dataset, texts, config.seed) for name, make in VECTORIZERS.items()},
+    }
+    write_json(path, {"fingerprint": identity, "models": models})
+    return models
+
+
+def _own(part: Part, results: dict[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+    model = LexicalSAE.from_pretrained(part.folder / "model")
+    explain_model(model, texts[0])  # the first call loads what the others find loaded
+    began = time.perf_counter()
+    for text in texts:
+        explain_model(model, text)
+    return {
+        "accuracy": results["accuracy"],
+        "macro_f1": results["macro_f1"],
+        "parameters": _parameters(model),
+        "train_seconds": results["seconds"]["train"],
+        "explain_seconds": (time.perf_counter() - began) / len(texts),
+        "explain_passes": 1.0,
+        "explanation": "its own sum of words, exact",
+    }
+
+
+def _dense(config: Config, results: dict[str, Any], labels: list[str], texts: Sequence[str]) -> dict[str, Any]:
+    # The weights do not change what a forward pass costs, so an untrained head serves to take the time.
+    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    model = DenseClassifier(backbone, labels, config.model.hidden_size, config.model.dtype).eval()
+    leave_one_out(model, tokenizer, texts[0], config.data.max_length)
+    began = time.perf_counter()
+    passes = [leave_one_out(model, tokenizer, text, config.data.max_length) for text in texts]
+    return {
+        "accuracy": results["dense"]["accuracy"],
+        "macro_f1": results["dense"]["macro_f1"],
+        "parameters": _parameters(model),
+        "train_seconds": results["dense"]["seconds"],
+        "explain_seconds": (time.perf_counter() - began) / len(texts),
+        "explain_passes": float(np.mean([len(scores) + 1 for scores in passes])),
+        "explanation": "leaving out one word at a time, an approximation",
+    }
+
+
+@torch.no_grad()
+def leave_one_out(model: DenseClassifier, tokenizer: Any, text: str, max_length: int) -> list[float]:
+    """For each word, how much the predicted class's logit falls when the word is left out."""
+    spans = word_spans(text)
+    variants = [text, *(text[:start] + text[end:] for start, end in spans)]
+    max_length = min(max_length, model.backbone.max_length)
+    logits = []
+    for start in range(0, len(variants), BATCH_SIZE):
+        batch = tokenizer(
+            variants[start : start + BATCH_SIZE],
+            padding=True,
+            truncation=True,
+            max_length=max_length,
+            return_tensors="pt",
+        )
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        logits.append(model.classify(model(ids, mask), mask).logits)
+    every = torch.cat(logits)  # (words + 1, C)
+    target = int(every[0].argmax())
+    return (every[0, target] - every[1:, target]).tolist()
+
+
+def _parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())

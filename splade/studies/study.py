@@ -1,0 +1,191 @@
+"""Several runs that belong together: planned and checked first, each run once, whatever interrupts.
+
+output_dir/NAME/VARIATION/seed_N/     a whole run each, as `lexical-sae train` leaves it, without its checkpoints
+output_dir/NAME/results.json, …       what they say together
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+
+from splade.config.load import vary
+from splade.config.schema import Config, StudyConfig
+from splade.data.loader import load_dataset
+from splade.errors import CheckpointError, ConfigError, TrainingError
+from splade.pipelines import fingerprint, prepare, run_experiment, run_id
+from splade.studies.kinds import Variation
+from splade.training.checkpoint import newest_checkpoint
+from splade.utils.cuda import reset_peak_rss
+
+State = Literal["new", "begun", "finished", "other"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run of a study."""
+
+    variation: Variation
+    config: Config
+    """With its own ``seed`` and ``output_dir``."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.variation.name}, seed {self.config.seed}"
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.config.output_dir)
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """A study that has been run."""
+
+    name: str
+    config: Config
+    parts: list[Part]
+    results: dict[str, list[dict[str, Any]]]
+    """The results of each variation, one a seed that could be trained."""
+    notes: list[str]
+    """Sentences a reader should not miss: what could not be trained."""
+
+    @property
+    def folder(self) -> Path:
+        return study_folder(self.name, self.config)
+
+
+def study_folder(name: str, config: Config) -> Path:
+    """Apart from the run that `lexical-sae train` with the same config leaves in ``output_dir`` itself."""
+    return Path(config.output_dir) / name
+
+
+def plan(name: str, config: Config, variations: Sequence[Variation]) -> list[Part]:
+    """Every variation with every seed. All settings are checked; nothing is loaded and nothing written."""
+    seeds = config.study.seeds or [config.seed]
+    parts = []
+    for variation in variations:
+        varied = vary(config, variation.settings, f"study variation '{variation.name}'")
+        for seed in seeds:
+            folder = study_folder(name, config) / _file_name(variation.name) / f"seed_{seed}"
+            title = f"{config.experiment_name}: {variation.name}"
+            own = dataclasses.replace(
+                varied, experiment_name=title, output_dir=str(folder), seed=seed, study=StudyConfig()
+            )
+            parts.append(Part(variation, own))
+    if len({part.folder for part in parts}) < len(parts):
+        raise ConfigError("Two variations of the study would have the same folder; give them names that differ more.")
+    return parts
+
+
+def run_study(
+    name: str,
+    config: Config,
+    variations: Sequence[Variation],
+    *,
+    overwrite: bool = False,
+    console: Console | None = None,
+) -> StudyRun:
+    """Run what is not finished yet: a part that was interrupted goes on from its checkpoint, a finished one is read.
+
+    Parts that were run with other settings or data are an error before anything is run, unless to `overwrite` them.
+    """
+    console = console or Console(quiet=True)
+    parts = plan(name, config, variations)
+    states = part_states(parts)
+    changed = [part.title for part, state in zip(parts, states, strict=True) if state == "other"]
+    if changed and not overwrite:
+        raise ConfigError(
+            f"{study_folder(name, config)} holds parts that were run with other settings or data "
+            f"({', '.join(changed[:3])}{', …' if len(changed) > 3 else ''}); run them again with --overwrite, or "
+            "choose another --set output_dir=…"
+        )
+    done = states.count("finished")
+    if done:
+        _say(console, f"{done} of {len(parts)} parts are finished and are not run again.")
+    results: dict[str, list[dict[str, Any]]] = {part.variation.name: [] for part in parts}
+    notes = []
+    for number, (part, state) in enumerate(zip(parts, states, strict=True), 1):
+        if state != "finished":
+            _say(console, f"Part {number} of {len(parts)}: {part.title}")
+            try:
+                _run_part(part, state, console)
+            except TrainingError as error:  # the others may well be trained
+                notes.append(f"{part.title}: {error}")
+                _say(console, notes[-1])
+                continue
+        results[part.variation.name].append(_read_results(part.folder))
+    if not any(results.values()):
+        raise TrainingError(f"No part of the study could be trained. {notes[0]}")
+    return StudyRun(name, config, parts, results, notes)
+
+
+def check_study(name: str, config: Config, variations: Sequence[Variation]) -> Iterable[str]:
+    """A dry run: build every part, as its training would, and say in a line each what it would do."""
+    parts = plan(name, config, variations)
+    for part, state in zip(parts, part_states(parts), strict=True):
+        ready = prepare(part.config, overwrite=True)
+        settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in part.variation.settings.items())
+        what = {"new": "to run", "begun": "to go on with", "finished": "finished", "other": "other settings there"}
+        yield f"{part.title} ({what[state]}): {ready.trainer.total} steps; {settings or 'as in the file'}"
+
+
+def part_states(parts: Sequence[Part]) -> list[State]:
+    """What is already there of each part. Data sets are read once each, so a missing one shows before the first run."""
+    identities: dict[int, tuple[str, str]] = {}
+    by_data: dict[str, list[int]] = {}
+    for index, part in enumerate(parts):
+        key = json.dumps([dataclasses.asdict(part.config.data), part.config.seed], sort_keys=True)
+        by_data.setdefault(key, []).append(index)
+    for indices in by_data.values():
+        dataset = load_dataset(parts[indices[0]].config.data, parts[indices[0]].config.seed)
+        for index in indices:
+            config = parts[index].config
+            identities[index] = (run_id(config, dataset), fingerprint(config, dataset))
+    return [_state(part.folder, *identities[index]) for index, part in enumerate(parts)]
+
+
+def _state(folder: Path, run: str, whole: str) -> State:
+    results = _read_results(folder)
+    if results.get("fingerprint") == whole:
+        return "finished"
+    try:
+        checkpoint, _ = newest_checkpoint(folder / "checkpoints")
+    except CheckpointError:
+        return "other" if results else "new"
+    return "begun" if checkpoint.state.get("run_id") == run else "other"
+
+
+def _run_part(part: Part, state: State, console: Console) -> None:
+    gc.collect()  # the model of the part before
+    reset_peak_rss()
+    if state == "begun":
+        run_experiment(part.config, resume=True, console=console)
+    else:
+        run_experiment(part.config, overwrite=True, console=console)
+    shutil.rmtree(part.folder / "checkpoints", ignore_errors=True)  # dozens of parts would fill a disk
+
+
+def _read_results(folder: Path) -> dict[str, Any]:
+    """`results.json` of a part; empty if it is missing or damaged."""
+    try:
+        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w.+-]+", "_", name).strip("._") or "variation"
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, highlight=False, markup=False, soft_wrap=True)

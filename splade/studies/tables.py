@@ -1,0 +1,75 @@
+"""Rows of a study as a table: on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+
+from splade.studies.intervals import METHOD
+from splade.studies.summary import Figure, Row
+
+Cells = list[list[str]]
+
+BORDER = 3
+"""Cells a column needs beside its content."""
+SMALLEST = 3
+"""Columns shown however narrow the terminal: number, name and the first figure."""
+
+
+def cells_of(rows: Sequence[Row], figures: Sequence[Figure], first: str) -> tuple[list[str], Cells]:
+    """Headings and cells; the first column numbers the rows as the plots do."""
+    headings = ["", first, *(figure.heading for figure in figures)]
+    cells = [
+        [str(number), row.name, *(figure.show(row.figures.get(figure.key)) for figure in figures)]
+        for number, row in enumerate(rows, 1)
+    ]
+    return headings, cells
+
+
+def print_table(console: Console, title: str, headings: Sequence[str], cells: Cells, notes: Sequence[str] = ()) -> None:
+    """The table, and what a reader should know of it. Columns the terminal has no room for are only in `table.md`."""
+    widths = _widths(headings, cells)
+    shown = _fitting(widths, console.width)
+    table = Table(title=title)
+    for place, heading in enumerate(headings[:shown]):
+        table.add_column(heading, justify="left" if place == 1 else "right", min_width=widths[place])
+    for row in cells:
+        table.add_row(*row[:shown])
+    console.print(table)
+    if shown < len(headings):
+        left_out = ", ".join(headings[shown:])
+        console.print(f"No room here, but in table.md: {left_out}.", highlight=False, markup=False, soft_wrap=True)
+    for note in notes:
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
+
+
+def _widths(headings: Sequence[str], cells: Cells) -> list[int]:
+    """Cells each column needs; a heading may be broken between words, a name or figure may not."""
+    return [
+        max(cell_len(word) for word in [*heading.split(), *(row[place] for row in cells), ""])
+        for place, heading in enumerate(headings)
+    ]
+
+
+def _fitting(widths: Sequence[int], room: int) -> int:
+    """How many columns fit side by side."""
+    used = 1
+    for place, width in enumerate(widths):
+        used += width + BORDER
+        if used > room:
+            return max(place, SMALLEST)
+    return len(widths)
+
+
+def markdown_table(headings: Sequence[str], cells: Cells) -> str:
+    """The same in Markdown."""
+    lines = [headings, ["---:" if place != 1 else "---" for place in range(len(headings))], *cells]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def interval_note(rows: Sequence[Row]) -> list[str]:
+    """How intervals were made, if there are any."""
+    return [METHOD] if any(value.half is not None for row in rows for value in row.figures.values()) else []
