@@ -297,7 +297,8 @@ def write_outputs(
 
 def run_id(config: Config, dataset: Dataset) -> str:
     """What a checkpoint must agree with: all settings that shape the training, and the data."""
-    settings = {key: value for key, value in asdict(config).items() if key in ("seed", "data", "model", "training")}
+    shaping = ("seed", "data", "model", "training")
+    settings = {key: value for key, value in asdict(resolved(config)).items() if key in shaping}
     text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
     return hashlib.sha256(text.encode()).hexdigest()
 
