@@ -89,6 +89,10 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
             canvas.colorbar(points, label=GROUNDED if rated else IN_TEXT)
             axes.legend(fontsize=8)
         axes.set_xscale("symlog", linthresh=1)  # from a few tokens to thousands, and 0 must not be lost
+        low, high = axes.get_xlim()
+        ticks = [n * 10**power for power in range(5) for n in (1, 2, 5) if low <= n * 10**power <= high]
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
         axes.set_xlabel("active tokens a text")
         axes.set_ylabel("accuracy (%)")
         return _save(canvas, folder, name)
