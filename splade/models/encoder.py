@@ -165,9 +165,9 @@ class LexicalEncoder(nn.Module):
         allowed = torch.stack(
             [support.allows(sequence.input_ids, sequence.attention_mask.bool()) for support in self.supports]
         ).any(0)
-        z, allowed = z[..., self.base], allowed[..., self.base] & ~self.suppressed  # (B, L, V)
         if self.senses is not None:
-            allowed &= self._chosen(sequence)
+            z, allowed = z[..., self.base], allowed[..., self.base] & self._chosen(sequence)  # (B, L, V)
+        allowed &= ~self.suppressed
         everything = torch.arange(self.vocab_size, device=z.device).expand_as(z)
         value = self.gate(z.flatten(), everything.flatten()).view_as(z)
         return torch.where(allowed, value, 0.0)

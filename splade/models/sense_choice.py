@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
@@ -25,6 +24,9 @@ MOST_OCCURRENCES = 200
 
 # Tokens that `auto` chooses at the most: those whose states fall most clearly into groups.
 MOST_TOKENS = 100
+
+# k-means: how often it begins anew, and how often the means move; a few dozen states settle sooner.
+STARTS, ROUNDS = 4, 10
 
 # Share of the variance of a token's hidden states that M means must explain for it to count as ambiguous. Twenty states
 # of one round cloud in hundreds of dimensions leave two means about a tenth.
@@ -103,7 +105,16 @@ def _means(hidden: Tensor, senses: int, seed: int) -> tuple[Tensor, float]:
         generator = torch.Generator().manual_seed(seed)
         centre = hidden.mean(0) if len(hidden) else hidden.new_zeros(hidden.shape[1])
         return centre + torch.randn(senses, hidden.shape[1], generator=generator), 0.0
-    means = KMeans(senses, n_init=4, random_state=seed).fit(hidden.numpy())
+    generator, found = torch.Generator().manual_seed(seed), []
+    for _ in range(STARTS):
+        means = hidden[torch.randperm(len(hidden), generator=generator)[:senses]]
+        for _ in range(ROUNDS):
+            nearest = torch.cdist(hidden, means).argmin(1)
+            own = [hidden[nearest == m] for m in range(senses)]
+            means = torch.stack([mine.mean(0) if len(mine) else means[m] for m, mine in enumerate(own)])
+        left, nearest = torch.cdist(hidden, means).min(1)
+        found.append((float(left.square().sum()), means, torch.bincount(nearest, minlength=senses)))
+    left_over, means, counts = min(found, key=lambda each: each[0])
     total = float((hidden - hidden.mean(0)).square().sum())
-    order = np.argsort(-np.bincount(means.labels_, minlength=senses), kind="stable")  # the commonest sense is the first
-    return torch.from_numpy(means.cluster_centers_[order]).float(), 1 - means.inertia_ / total if total else 0.0
+    order = counts.argsort(descending=True, stable=True)  # the commonest sense is the first
+    return means[order], 1 - left_over / total if total else 0.0
