@@ -58,7 +58,7 @@ class AttentionPooling(Pooling):
     """s[v] = g·Σ_l α_l·gate(z[l, v]),  α = softmax over the text's positions of a learned score q·h_l.
 
     The constant g, the length of an average text, makes a token that fires once about as large as under a maximum: the
-    heads' learning rates are made for that, and without it took several times as long to learn. α is the same for all
+    heads' learning rates are made for values of that size. α is the same for all
     tokens and starts even (q = 0). An entry's value is a known sum over positions, kept beside it as `parts`, so that
     scores of input words stay exact. Only pairs that may pass the gate are ever held.
     """

@@ -28,8 +28,8 @@ MOST_TOKENS = 100
 # k-means: how often it begins anew, and how often the means move; a few dozen states settle sooner.
 STARTS, ROUNDS = 4, 10
 
-# Share of the variance of a token's hidden states that M means must explain for it to count as ambiguous. Twenty states
-# of one round cloud in hundreds of dimensions leave two means about a tenth.
+# Share of the variance of a token's hidden states that M means must explain for it to count as ambiguous. Of
+# twenty states drawn from one round cloud in 384 dimensions two means explain 0.06, of two hundred 0.01.
 LEAST_EXPLAINED = 0.2
 
 

@@ -22,7 +22,7 @@ from splade.registry import Registry
 
 ANCHORS: Registry[type[Anchor]] = Registry("anchor")
 
-# Texts of a batch that the frozen backbone reads too: a quarter costs a twelfth of a training step.
+# Texts of a batch that the frozen backbone reads too: a quarter, read forward only, adds little to a step.
 FROZEN_TEXTS = 0.25
 
 # Positions of those texts whose scores are compared; their scores over a vocabulary of 30,522 are 8 MB.
