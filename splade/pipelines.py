@@ -7,7 +7,8 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -226,7 +227,7 @@ def evaluate_model(
     console: Console,
 ) -> dict[str, Any]:
     """The figures of `evaluate` as the JSON of `results.json`."""
-    with _bar(console, "evaluating", len(task)) as advance:
+    with progress_bar(console, "evaluating", len(task)) as advance:
         evaluation = evaluate(
             model,
             task,
@@ -352,24 +353,13 @@ def _notes(
     return notes
 
 
-def _bar(console: Console, title: str, total: int):  # type: ignore[no-untyped-def]
-    """A context that shows progress and gives a function to move it on."""
-    from contextlib import contextmanager
-
-    @contextmanager
-    def shown():  # type: ignore[no-untyped-def]
-        if not console.is_terminal:
-            yield lambda texts: None
-            return
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=console) as progress:
-            task = progress.add_task(title, total=total)
-            move: Callable[[int], None] = lambda texts: progress.advance(task, texts)  # noqa: E731
-            yield move
-
-    return shown()
+@contextmanager
+def progress_bar(console: Console, title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows progress on a terminal; gives a function to move it on."""
+    if not console.is_terminal:
+        yield lambda done: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda done: progress.advance(task, done)

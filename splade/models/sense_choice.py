@@ -13,7 +13,7 @@ from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.models.vocabulary import Vocabulary
 
-# Training texts that are read for it, a seeded sample.
+# Training texts that `auto` reads, a seeded sample.
 TEXTS_READ = 2_000
 
 # A token that occurs less often in them is not judged: two means of a handful of states explain half of any variance.
@@ -44,12 +44,13 @@ def choose_senses(
     if config.senses == 1:
         return None
     vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
-    rows = np.sort(np.random.default_rng(seed).permutation(len(texts))[:TEXTS_READ])
+    rows = np.random.default_rng(seed).permutation(len(texts))
     if config.sense_tokens != "auto":
         tokens = _listed(config.sense_tokens, vocabulary)
-        states = _hidden_states(backbone, tokenizer, texts, rows, tokens)
+        states = _hidden_states(backbone, tokenizer, texts, _enough(texts, rows, tokens), tokens)
         starts = [_means(states[token], config.senses, seed)[0] for token in tokens]
         return tokens, torch.stack(starts)
+    rows = np.sort(rows[:TEXTS_READ])
     counts = np.bincount(np.concatenate([texts[row] for row in rows]), minlength=backbone.vocab_size)
     fit = (vocabulary.whole_word & ~vocabulary.stop).numpy() & (counts >= FEWEST_OCCURRENCES)
     states = _hidden_states(backbone, tokenizer, texts, rows, fit.nonzero()[0].tolist())
@@ -73,6 +74,19 @@ def _listed(words: list[str], vocabulary: Vocabulary) -> list[int]:
             "remove them or choose words that are single tokens."
         )
     return sorted({token for ids in found.values() for token in ids})
+
+
+def _enough(texts: EncodedTexts, rows: np.ndarray, tokens: list[int]) -> np.ndarray:
+    """Those of the rows, ascending, that have MOST_OCCURRENCES of each token between them, or all there are."""
+    left = dict.fromkeys(tokens, MOST_OCCURRENCES)
+    chosen = []
+    for row in rows:
+        there = [token for token in set(texts[row].tolist()) & left.keys() if left[token] > 0]
+        for token in there:
+            left[token] -= 1
+        if there:
+            chosen.append(row)
+    return np.sort(np.array(chosen, dtype=np.int64))
 
 
 @torch.no_grad()

@@ -103,3 +103,19 @@ def long_context(
     settings = load_study(config, set_, seeds)
     folder = run(settings, model_folder=model, tiny=tiny, overwrite=overwrite, console=err, out=out)
     print(f"Results: {folder}")
+
+
+@app.command("polysemy")
+@kindly
+def polysemy(
+    config: ConfigFile = None,
+    set_: Sets = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Folder of a saved model; without: the untrained backbone.")
+    ] = None,
+) -> None:
+    """Words in context: is another sense chosen, do other tokens fire, when a word means something else?"""
+    from splade.studies.polysemy import polysemy_study
+
+    settings = load_study(config, set_, None)
+    print(f"Results: {polysemy_study(settings, model_folder=model, console=err, out=out)}")

@@ -1,0 +1,87 @@
+"""The polysemy study: words in context, with the senses of a trained model or of an untrained backbone."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from splade.config.schema import Config
+from splade.data.batching import encode_texts
+from splade.data.root import root_source
+from splade.errors import DataError
+from splade.evaluation.polysemy import Difference, WordPair, polysemy, word_pairs
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.sense_choice import FEWEST_OCCURRENCES, choose_senses
+from splade.models.vocabulary import Vocabulary
+from splade.pipelines import progress_bar
+from splade.studies.study import study_folder
+from splade.studies.tables import markdown_table, print_table
+from splade.utils.atomic import write_json
+
+NAME = "polysemy"
+
+
+def polysemy_study(config: Config, *, model_folder: Path | None, console: Console, out: Console) -> Path:
+    """Measure a saved model, or the senses an untrained backbone gives to the pairs' own words."""
+    source = root_source(config.data)
+    if source is None:
+        raise DataError(
+            f"There is no folder '{config.data.dataset_name}' with word-in-context pairs; name its data root with "
+            "--set data.root=… and the folder with --set data.dataset_name=…"
+        )
+    pairs: list[WordPair] = []
+    for read in source.splits.values():
+        rows = read()
+        pairs += word_pairs({**rows.extra, "label": list(rows.labels)}, rows.origin)
+    model = LexicalSAE.from_pretrained(model_folder) if model_folder else _untrained(config, pairs)
+    with progress_bar(console, "reading words", 2 * len(pairs)) as advance:
+        found = polysemy(model, pairs, advance)
+    folder = study_folder(NAME, config)
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = {"another sense is chosen": found.senses, "active tokens, Jaccard distance": found.active}
+    cells = [[str(n), *_row(name, one)] for n, (name, one) in enumerate(measured.items(), 1) if one is not None]
+    notes = [f"{found.pairs:,} of {len(pairs):,} pairs have the same single token in both sentences."]
+    if model_folder is None:
+        notes.append("An untrained backbone; senses from the sentences of all pairs, without their labels.")
+    headings = ["", "of two occurrences", "meanings differ", "meaning is one", "pairs"]
+    print_table(out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
+    text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
+    (folder / "table.md").write_text(text, encoding="utf-8")
+    results: dict[str, Any] = {"study": NAME, "experiment_name": config.experiment_name, "notes": notes}
+    write_json(folder / "results.json", results | dataclasses.asdict(found))
+    return folder
+
+
+def _untrained(config: Config, pairs: list[WordPair]) -> LexicalSAE:
+    """The backbone as it comes, with senses for the pairs' words that occur often enough to tell senses apart."""
+    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+    texts = sorted({text for pair in pairs for text in pair.sentences})
+    encoded = encode_texts(texts, tokenizer, config.data.max_length)
+    counts: dict[str, int] = {}
+    for pair in pairs:
+        for text, (start, end) in zip(pair.sentences, pair.spans, strict=True):
+            word = text[start:end].lower()
+            counts[word] = counts.get(word, 0) + 1
+    words = [word for word, count in counts.items() if count >= FEWEST_OCCURRENCES and vocabulary.match(word)]
+    if not words:
+        raise DataError(
+            f"No word of the pairs is a single token and occurs {FEWEST_OCCURRENCES} times; give more pairs."
+        )
+    settings = dataclasses.replace(config.model, senses=max(2, config.model.senses), sense_tokens=words)
+    return LexicalSAE(
+        backbone,
+        tokenizer,
+        ["one", "other"],
+        settings,
+        max_length=config.data.max_length,
+        senses=choose_senses(settings, backbone, tokenizer, encoded, config.seed),
+    ).eval()
+
+
+def _row(name: str, found: Difference) -> list[str]:
+    return [name, f"{found.across:.3f}", f"{found.within:.3f}", f"{found.pairs_across:,} and {found.pairs_within:,}"]
