@@ -37,8 +37,8 @@ class WordPair:
 class Difference:
     """How much two occurrences differ, on average, when the meanings differ and when they agree."""
 
-    across: float
-    within: float
+    across: float | None
+    within: float | None
     pairs_across: int
     pairs_within: int
 
@@ -160,5 +160,5 @@ def _place(model: LexicalSAE, text: str, span: tuple[int, int]) -> int | None:
 
 def _difference(values: tuple[list[float], list[float]]) -> Difference:
     across, within = values
-    means = [float(np.mean(each)) if each else float("nan") for each in (across, within)]
-    return Difference(*means, len(across), len(within))
+    first, second = (float(np.mean(each)) if each else None for each in (across, within))
+    return Difference(first, second, len(across), len(within))

@@ -84,4 +84,5 @@ def _untrained(config: Config, pairs: list[WordPair]) -> LexicalSAE:
 
 
 def _row(name: str, found: Difference) -> list[str]:
-    return [name, f"{found.across:.3f}", f"{found.within:.3f}", f"{found.pairs_across:,} and {found.pairs_within:,}"]
+    means = ("–" if mean is None else f"{mean:.3f}" for mean in (found.across, found.within))
+    return [name, *means, f"{found.pairs_across:,} and {found.pairs_within:,}"]

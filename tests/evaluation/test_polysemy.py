@@ -46,7 +46,7 @@ def test_senses_follow_the_sentence(model: LexicalSAE) -> None:
     assert found.pairs == 4 and found.senses is not None
     assert (found.senses.across, found.senses.within) == (1.0, pytest.approx(1 / 3))
     assert (found.senses.pairs_across, found.senses.pairs_within) == (1, 3)
-    assert found.active.across > 0 and found.active.within == pytest.approx(found.active.across / 3)
+    assert found.active.across and found.active.within == pytest.approx(found.active.across / 3)
 
 
 def test_only_the_same_single_token_is_compared(model: LexicalSAE) -> None:
