@@ -99,9 +99,12 @@ class TestKept:
         torch.testing.assert_close(trainer.model.head.out.weight.detach(), x, atol=1e-6, rtol=0)  # type: ignore[union-attr]
         assert float((x - y).abs().max()) > 1e-4
 
-    def test_is_never_a_warmup_checkpoint(self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("active", [5.0, 500.0])  # the constraint satisfied, or by no checkpoint
+    def test_is_never_a_warmup_checkpoint(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, active: float
+    ) -> None:
         trainer = build(epochs=2, eval_every=1, warmup_fraction=0.5)  # 8 steps, 4 of them warm-up
-        script_validation(trainer, monkeypatch, lambda step: (1.0 if step <= 4 else 0.1 * step, 5.0))
+        script_validation(trainer, monkeypatch, lambda step: (1.0 if step <= 4 else 0.1 * step, active))
         outcome = trainer.run()
         assert (outcome.kept_step, outcome.validation["accuracy"]) == (8, 0.8)
 
