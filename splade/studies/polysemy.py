@@ -42,9 +42,11 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
         found = polysemy(model, pairs, advance)
     folder = study_folder(NAME, config)
     folder.mkdir(parents=True, exist_ok=True)
-    measured = {"another sense is chosen": found.senses, "active tokens, Jaccard distance": found.active}
+    measured = {"another sense is chosen": found.senses, "active tokens differ by": found.active}
     cells = [[str(n), *_row(name, one)] for n, (name, one) in enumerate(measured.items(), 1) if one is not None]
-    notes = [f"{found.pairs:,} of {len(pairs):,} pairs have the same single token in both sentences."]
+    notes = [
+        f"{found.pairs:,} of {len(pairs):,} pairs have the same single token in both sentences; active tokens by Jaccard distance."
+    ]
     if model_folder is None:
         notes.append("An untrained backbone; senses from the sentences of all pairs, without their labels.")
     headings = ["", "of two occurrences", "meanings differ", "meaning is one", "pairs"]
