@@ -45,7 +45,8 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
     measured = {"another sense is chosen": found.senses, "active tokens differ by": found.active}
     cells = [[str(n), *_row(name, one)] for n, (name, one) in enumerate(measured.items(), 1) if one is not None]
     notes = [
-        f"{found.pairs:,} of {len(pairs):,} pairs have the same single token in both sentences; active tokens by Jaccard distance."
+        f"{found.pairs:,} of {len(pairs):,} pairs have the same single token in both sentences.",
+        "Active tokens at the word differ by Jaccard distance.",
     ]
     if model_folder is None:
         notes.append("An untrained backbone; senses from the sentences of all pairs, without their labels.")
