@@ -189,7 +189,7 @@ def _serve(pipe: Connection, build: Callable[..., Work], options: dict[str, Any]
         return
     except LexicalSAEError as error:
         pipe.send(error)
-    except Exception:
+    except Exception:  # whatever it is, the parent raises it again with this traceback
         pipe.send(RuntimeError(traceback.format_exc()))
 
 

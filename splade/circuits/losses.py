@@ -6,6 +6,7 @@ spread over accumulated batches and processes. Sparsity has a file of its own, `
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
@@ -58,7 +59,7 @@ def labelled_completeness(
     return F.cross_entropy(circuit_logits(model, state, attribution, share), labels, reduction="none")
 
 
-class ClassCentroids(nn.Module):
+class ClassCentroids(nn.Module, ABC):
     """A moving average of normalised attributions a class: what its circuit usually looks like.
 
     Centroids are constants to the gradient, which flows through the batch's own attributions.
@@ -80,9 +81,9 @@ class ClassCentroids(nn.Module):
         out = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
         return out.index_add(0, attribution.row, columns)
 
+    @abstractmethod
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
         """(R,); zero for rows that cannot be compared."""
-        raise NotImplementedError
 
     @torch.no_grad()
     def class_sums(self, attribution: SparseRows, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ below its target.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ STEEPNESS = 10
 """How sharply rare and common tokens are told apart (β of DF-FLOPS)."""
 
 
-class SparsityLoss(nn.Module):
+class SparsityLoss(nn.Module, ABC):
     """A pressure that acts while a row has more active tokens than aimed at, on average over the step before.
 
     The step before decides, so that no process waits for another in the middle of a step, and the hard count decides,
@@ -44,9 +45,9 @@ class SparsityLoss(nn.Module):
         """(R,); `active` (): active tokens a row in the step before."""
         return (active > self.target).float() * self.pressure(state, gate)
 
+    @abstractmethod
     def pressure(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
         """(R,) what is pressed down."""
-        raise NotImplementedError
 
 
 @SPARSITIES.register("l0")

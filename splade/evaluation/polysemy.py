@@ -131,9 +131,9 @@ def _at_words(
         sparse, _ = model.encoder.pool(sequence)
         entry, position, value = sparse.by_position()
         fired: dict[int, set[int]] = {}
-        for e, p, v in zip(entry.tolist(), position.tolist(), value.tolist(), strict=True):
+        for token, p, v in zip(sparse.token[entry].tolist(), position.tolist(), value.tolist(), strict=True):
             if v > 0:
-                fired.setdefault(p, set()).add(int(sparse.token[e]))
+                fired.setdefault(p, set()).add(token)
         for i, row in enumerate(rows):
             place = places[row]
             if place is None:

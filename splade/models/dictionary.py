@@ -35,11 +35,4 @@ def _from_file(path: Path, vocabulary: Vocabulary) -> list[int]:
     words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if not words:
         raise ConfigError(f"model.dictionary_file '{path}' is empty; write one word a line.")
-    found = {word: vocabulary.match(word) for word in words}
-    unknown = [word for word, ids in found.items() if not ids]
-    if unknown:
-        raise ConfigError(
-            f"model.dictionary_file has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' "
-            "first; remove them or choose words that are single tokens."
-        )
-    return sorted({i for ids in found.values() for i in ids})
+    return vocabulary.tokens_of(words, "model.dictionary_file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,7 +21,7 @@ POOLINGS: Registry[type[Pooling]] = Registry("pooling")
 OUT_OF_REACH = 1e6
 
 
-class Pooling(nn.Module):
+class Pooling(nn.Module, ABC):
     """Base of all poolings; `width` is that of the hidden states."""
 
     def __init__(self, width: int):
@@ -29,9 +30,9 @@ class Pooling(nn.Module):
     def calibrate(self, length: float) -> None:
         """Learn how many positions an average text has, before training."""
 
+    @abstractmethod
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         """Rows of all pairs above the encoder's floor, and the highest score z (N,) of each entry."""
-        raise NotImplementedError
 
 
 @POOLINGS.register("max")

@@ -46,7 +46,7 @@ def choose_senses(
     vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
     rows = np.random.default_rng(seed).permutation(len(texts))
     if config.sense_tokens != "auto":
-        tokens = _listed(config.sense_tokens, vocabulary)
+        tokens = vocabulary.tokens_of(config.sense_tokens, "model.sense_tokens")
         states = _hidden_states(backbone, tokenizer, texts, _enough(texts, rows, tokens), tokens)
         starts = [_means(states[token], config.senses, seed)[0] for token in tokens]
         return tokens, torch.stack(starts)
@@ -63,17 +63,6 @@ def choose_senses(
             f"states that fall into {config.senses} groups; list the words, or set model.senses to 1."
         )
     return tokens, torch.stack([found[token][0] for token in tokens])
-
-
-def _listed(words: list[str], vocabulary: Vocabulary) -> list[int]:
-    found = {word: vocabulary.match(word) for word in words}
-    unknown = [word for word, ids in found.items() if not ids]
-    if unknown:
-        raise ConfigError(
-            f"model.sense_tokens has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' first; "
-            "remove them or choose words that are single tokens."
-        )
-    return sorted({token for ids in found.values() for token in ids})
 
 
 def _enough(texts: EncodedTexts, rows: np.ndarray, tokens: list[int]) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from splade.errors import BackboneError
+from splade.errors import BackboneError, ConfigError
 from splade.models.stop_words import NEGATIONS, STOP_WORDS
 
 Marker = Literal["##", "Ġ", "▁"]
@@ -142,14 +143,28 @@ class Vocabulary:
 
         Byte-level tokenizers write the first word of a text without a marker, so there both forms count.
         """
-        wanted = self._normalise(word)
-        return [
-            index
-            for index, base in enumerate(self.base.tolist())
-            if self.names[base].lower() == wanted
-            and not self.special[index]
-            and (self.starts_word[index] or self.marker == "Ġ")
-        ]
+        return list(self._by_name.get(self._normalise(word), []))
+
+    def tokens_of(self, words: Sequence[str], setting: str) -> list[int]:
+        """The tokens of listed words, ascending; a word the tokenizer splits is an error of the ``setting``."""
+        found = {word: self.match(word) for word in words}
+        unknown = [word for word, ids in found.items() if not ids]
+        if unknown:
+            raise ConfigError(
+                f"{setting} has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' first; remove "
+                "them or choose words that are single tokens."
+            )
+        return sorted({token for ids in found.values() for token in ids})
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        """Whole words, by their name in lower case."""
+        found: dict[str, list[int]] = {}
+        whole = (~self.special & (self.starts_word | (self.marker == "Ġ"))).tolist()
+        for index, base in enumerate(self.base.tolist()):
+            if whole[index]:
+                found.setdefault(self.names[base].lower(), []).append(index)
+        return found
 
     @cached_property
     def _bare_marker(self) -> int:

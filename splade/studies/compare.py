@@ -11,7 +11,7 @@ from splade.studies.kinds import variations_of
 from splade.studies.plots import draw_frontier, draw_variations, grounded
 from splade.studies.study import run_study
 from splade.studies.summary import measured, study_rows, summary
-from splade.studies.tables import cells_of, interval_note, markdown_table, print_table
+from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
 
 FRONTIER = "frontier"
@@ -23,11 +23,8 @@ def compare(name: str, config: Config, *, overwrite: bool, console: Console, out
     rows = study_rows(run)
     figures = measured(rows)
     headings, cells = cells_of(rows, figures, "variation")
-    notes = interval_note(rows)
-    print_table(out, f"{config.experiment_name}: {name}", headings, cells, [*notes, *run.notes])
-    run.folder.mkdir(parents=True, exist_ok=True)
-    table = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in [*notes, *run.notes])
-    (run.folder / "table.md").write_text(table, encoding="utf-8")
+    notes = [*interval_note(rows), *run.notes]
+    leave_table(run.folder, out, f"{config.experiment_name}: {name}", headings, cells, notes)
     draw_variations(run.folder, name if name != FRONTIER else "figures", rows, figures)
     if name == FRONTIER:
         draw_frontier(run.folder, FRONTIER, rows)

@@ -19,7 +19,7 @@ from splade.studies.needle import PLACES, choose_needles, cost, default_lengths,
 from splade.studies.plots import draw_lines
 from splade.studies.study import run_study, study_folder
 from splade.studies.summary import Figure, Row, measured, rows_of
-from splade.studies.tables import cells_of, interval_note, markdown_table, print_table
+from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.studies.tiny_model import tiny_model
 from splade.utils.atomic import write_json
 
@@ -126,10 +126,8 @@ def _report(folder: Path, config: Config, found: Measured, notes: list[str], out
     panels["seconds a text"] = {"backbone": seconds["backbone"], "projection, gate, head": seconds["added"]}
     figures = measured(list(rows.values()), FIGURES)
     headings, cells = cells_of(list(rows.values()), figures, "text")
-    print_table(out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
+    leave_table(folder, out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
     draw_lines(folder, NAME, panels, "tokens", log=["seconds a text"])
-    text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
-    (folder / "table.md").write_text(text, encoding="utf-8")
     results = {
         "study": NAME,
         "experiment_name": config.experiment_name,

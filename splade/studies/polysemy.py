@@ -19,7 +19,7 @@ from splade.models.sense_choice import FEWEST_OCCURRENCES, choose_senses
 from splade.models.vocabulary import Vocabulary
 from splade.pipelines import progress_bar
 from splade.studies.study import study_folder
-from splade.studies.tables import markdown_table, print_table
+from splade.studies.tables import leave_table
 from splade.utils.atomic import write_json
 
 NAME = "polysemy"
@@ -41,7 +41,6 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
     with progress_bar(console, "reading words", 2 * len(pairs)) as advance:
         found = polysemy(model, pairs, advance)
     folder = study_folder(NAME, config)
-    folder.mkdir(parents=True, exist_ok=True)
     measured = {"another sense is chosen": found.senses, "active tokens differ by": found.active}
     cells = [[str(n), *_row(name, one)] for n, (name, one) in enumerate(measured.items(), 1) if one is not None]
     notes = [
@@ -51,9 +50,7 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
     if model_folder is None:
         notes.append("An untrained backbone; senses from the sentences of all pairs, without their labels.")
     headings = ["", "of two occurrences", "meanings differ", "meaning is one", "pairs"]
-    print_table(out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
-    text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
-    (folder / "table.md").write_text(text, encoding="utf-8")
+    leave_table(folder, out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
     results: dict[str, Any] = {"study": NAME, "experiment_name": config.experiment_name, "notes": notes}
     write_json(folder / "results.json", results | dataclasses.asdict(found))
     return folder

@@ -35,7 +35,7 @@ from splade.studies.linear import VECTORIZERS, measure_linear
 from splade.studies.plots import draw_variations
 from splade.studies.study import Part, run_study
 from splade.studies.summary import Figure, measured, rows_of, summary
-from splade.studies.tables import cells_of, interval_note, markdown_table, print_table
+from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
 
 NAME = "sota_comparison"
@@ -66,9 +66,7 @@ def compare_with_others(config: Config, *, overwrite: bool, console: Console, ou
     headings, cells = cells_of(rows, figures, "model")
     how = {name: runs[0]["explanation"] for name, runs in results.items()}
     notes = [f"{name} is explained by {way}." for name, way in how.items()] + interval_note(rows) + run.notes
-    print_table(out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
-    text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
-    (run.folder / "table.md").write_text(text, encoding="utf-8")
+    leave_table(run.folder, out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
     draw_variations(run.folder, NAME, rows, figures, [figure.key for figure in figures if figure.key != "macro_f1"])
     write_json(run.folder / "results.json", summary(run, rows, lambda row: {"explanation": how[row.name]}))
     return run.folder

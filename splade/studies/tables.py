@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -27,6 +28,16 @@ def cells_of(rows: Sequence[Row], figures: Sequence[Figure], first: str) -> tupl
         for number, row in enumerate(rows, 1)
     ]
     return headings, cells
+
+
+def leave_table(
+    folder: Path, console: Console, title: str, headings: Sequence[str], cells: Cells, notes: Sequence[str]
+) -> None:
+    """Print the table and what a reader should know of it, and write both to `table.md`."""
+    print_table(console, title, headings, cells, notes)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
+    (folder / "table.md").write_text(text, encoding="utf-8")
 
 
 def print_table(console: Console, title: str, headings: Sequence[str], cells: Cells, notes: Sequence[str] = ()) -> None:

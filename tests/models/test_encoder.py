@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from unittest.mock import patch
 
 import pytest
@@ -14,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from splade.models import projection
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import SURROGATE_WINDOW, JumpReLUGate
+from splade.models.sparse import SparseRows
 from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
 from tests.builders import NEGATIVE, POSITIVE, TableReader, build_tokenizer
@@ -77,20 +79,39 @@ def plain_pool(sequence: SparseSequence) -> Tensor:
 def gradients(sequence: SparseSequence, pooled: Tensor, weight: Tensor) -> dict[str, Tensor]:
     encoder = sequence.encoder
     wanted = {"hidden": sequence.hidden, "decoder": encoder.weight, "bias": encoder.bias, "raw": encoder.gate.raw}
+    wanted |= dict(encoder.pooling.named_parameters())  # the query of attention
     found = torch.autograd.grad((pooled * weight).sum(), list(wanted.values()))
     return dict(zip(wanted, found, strict=True))
 
 
-def assert_like_the_plain_one(sequence: SparseSequence, tile: int = 512) -> Tensor:
+def assert_like_the_plain_one(
+    sequence: SparseSequence,
+    tile: int = 512,
+    definition: Callable[[SparseSequence], Tensor] = plain_pool,
+    gradient: bool = True,
+) -> SparseRows:
     with patch.object(projection, "TILE_COLUMNS", tile):
-        rows, _ = sequence.encoder.pool(sequence)
-    ours, plain = rows.to_dense(), plain_pool(sequence)
+        rows, z = sequence.encoder.pool(sequence)
+    ours, plain = rows.to_dense(), definition(sequence)
     torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-5)
-    weight = torch.randn(ours.shape, generator=torch.Generator().manual_seed(7))
-    expected = gradients(sequence, plain, weight)
-    for name, gradient in gradients(sequence, ours, weight).items():
-        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
-    return ours
+    assert torch.equal(sequence.encoder.gate.opens(z, rows.token), rows.value > 0)
+    if gradient:
+        weight = torch.randn(ours.shape, generator=torch.Generator().manual_seed(7))
+        expected = gradients(sequence, plain, weight)
+        for name, found in gradients(sequence, ours, weight).items():
+            torch.testing.assert_close(found, expected[name], rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+    return rows
+
+
+def with_empty_texts(encoder: LexicalEncoder) -> SparseSequence:
+    """Three texts: words, stop words alone, padding alone."""
+    sequence = random_sequence(encoder, 3, 8, seed=5)
+    the, good = TOKENIZER.convert_tokens_to_ids(["the", "good"])
+    sequence.input_ids[:] = good
+    sequence.input_ids[1] = the
+    sequence.attention_mask[:] = 1
+    sequence.attention_mask[2] = 0
+    return sequence
 
 
 # Derandomised: a score within float32 rounding of its threshold may fall on either side, in one case of thousands.
@@ -114,15 +135,8 @@ def test_pool_is_the_plain_implementation_in_value_and_gradient(
 @pytest.mark.parametrize("support", SUPPORT)
 @pytest.mark.parametrize("training", [True, False])
 def test_a_text_without_live_positions_is_empty_and_harms_no_other(support: str, training: bool) -> None:
-    encoder = build_encoder(support).train(training)
-    sequence = random_sequence(encoder, 3, 8, seed=5)
-    the, good = TOKENIZER.convert_tokens_to_ids(["the", "good"])
-    sequence.input_ids[:] = good
-    sequence.input_ids[1] = the  # stop words alone
-    sequence.attention_mask[:] = 1
-    sequence.attention_mask[2] = 0  # padding alone
-    pooled = assert_like_the_plain_one(sequence)
-    assert (pooled > 0).any(1).tolist() == [True, False, False]
+    rows = assert_like_the_plain_one(with_empty_texts(build_encoder(support).train(training)))
+    assert (rows.to_dense() > 0).any(1).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("support", SUPPORT)
@@ -165,10 +179,10 @@ def test_a_suppressed_token_is_shut_for_every_input(support: str, training: bool
     encoder = build_encoder(support).train(training)
     sequence = random_sequence(encoder, 4, 9, seed=4)
     sequence.attention_mask[:] = 1
-    before = assert_like_the_plain_one(sequence)
+    before = assert_like_the_plain_one(sequence).to_dense()
     victim = int((before > 0).sum(0).argmax())
     encoder.get_buffer("suppressed")[victim] = True
-    after = assert_like_the_plain_one(sequence)
+    after = assert_like_the_plain_one(sequence).to_dense()
     assert (before[:, victim] > 0).any() and not after[:, victim].any()
     others = torch.arange(VOCAB) != victim
     assert torch.equal(before[:, others], after[:, others])

@@ -16,7 +16,8 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import SURROGATE_WINDOW
 from splade.models.pooling import POOLINGS
 from splade.models.sparse import SparseRows
-from tests.models.test_encoder import SUPPORT, TOKENIZER, VOCAB, _Sizes, build_encoder, random_sequence
+from tests.models import test_encoder
+from tests.models.test_encoder import SUPPORT, VOCAB, _Sizes, build_encoder, random_sequence, with_empty_texts
 
 
 def attention_encoder(support: str, *, exclude_stop_words: bool = True, seed: int = 0) -> LexicalEncoder:
@@ -41,33 +42,9 @@ def plain_pool(sequence: SparseSequence) -> Tensor:
     return (alpha[..., None] * torch.where(allowed, value, 0.0)).sum(1)
 
 
-def gradients(sequence: SparseSequence, pooled: Tensor, weight: Tensor) -> dict[str, Tensor]:
-    encoder = sequence.encoder
-    wanted = {
-        "hidden": sequence.hidden,
-        "query": encoder.pooling.query,
-        "decoder": encoder.weight,
-        "bias": encoder.bias,
-        "raw": encoder.gate.raw,
-    }
-    found = torch.autograd.grad((pooled * weight).sum(), list(wanted.values()))
-    return dict(zip(wanted, found, strict=True))
-
-
 def assert_like_the_plain_one(sequence: SparseSequence, tile: int = 512) -> SparseRows:
-    with patch.object(projection, "TILE_COLUMNS", tile):
-        rows, z = sequence.encoder.pool(sequence)
-    ours, plain = rows.to_dense(), plain_pool(sequence)
-    torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-5)
-    if sequence.encoder.training:  # evaluation drops what only thresholds learn from
-        weight = torch.randn(ours.shape, generator=torch.Generator().manual_seed(7))
-        expected = gradients(sequence, plain, weight)
-        for name, gradient in gradients(sequence, ours, weight).items():
-            torch.testing.assert_close(
-                gradient, expected[name], rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
-            )
-    assert torch.equal(sequence.encoder.gate.opens(z, rows.token), rows.value > 0)
-    return rows
+    # Evaluation drops what only thresholds learn from.
+    return test_encoder.assert_like_the_plain_one(sequence, tile, plain_pool, gradient=sequence.encoder.training)
 
 
 # Derandomised: a score within float32 rounding of its threshold may fall on either side, in one case of thousands.
@@ -91,14 +68,7 @@ def test_is_the_plain_implementation_in_value_and_gradient(
 @pytest.mark.parametrize("support", SUPPORT)
 @pytest.mark.parametrize("training", [True, False])
 def test_a_text_without_live_positions_is_empty_and_harms_no_other(support: str, training: bool) -> None:
-    encoder = attention_encoder(support).train(training)
-    sequence = random_sequence(encoder, 3, 8, seed=5)
-    the, good = TOKENIZER.convert_tokens_to_ids(["the", "good"])
-    sequence.input_ids[:] = good
-    sequence.input_ids[1] = the  # stop words alone
-    sequence.attention_mask[:] = 1
-    sequence.attention_mask[2] = 0  # padding alone
-    rows = assert_like_the_plain_one(sequence)
+    rows = assert_like_the_plain_one(with_empty_texts(attention_encoder(support).train(training)))
     assert (rows.to_dense() > 0).any(1).tolist() == [True, False, False]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ class _JumpReLU(torch.autograd.Function):
         return grad * (z > theta), -grad * theta * kernel / ctx.bandwidth, None
 
 
-class ThresholdGate(nn.Module):
+class ThresholdGate(nn.Module, ABC):
     """What every gate shares: a threshold θ_v a token, at or below which a score counts for exactly nothing.
 
     Hard in training and evaluation alike, and monotone in z. θ = scale · softplus(raw): always positive, in float32,
@@ -84,9 +85,9 @@ class ThresholdGate(nn.Module):
         ratio = max(theta / scale, 1e-3)
         self.raw.fill_(ratio + math.log(-math.expm1(-ratio)))  # softplus⁻¹, in the form that cannot overflow
 
+    @abstractmethod
     def forward(self, z: Tensor, token: Tensor) -> Tensor:
         """z and token (N,) -> values (N,)."""
-        raise NotImplementedError
 
     def opens(self, z: Tensor, token: Tensor) -> Tensor:
         """(N,) bool: which scores pass."""
