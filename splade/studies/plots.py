@@ -18,6 +18,8 @@ MAX_PANELS = 5
 
 GROUNDED = "share of contribution on rated words, with the right sign (%)"
 IN_TEXT = "share of contribution on words in the text (%)"
+FEWEST_TICKS = 3
+"""Ticks at 1, 2 and 5 are enough if there are so many of them."""
 MARKERS = "osD^vP*X"
 Point = tuple[float, float]
 
@@ -56,7 +58,7 @@ def _panel(axes: Axes, rows: Sequence[Row], figure: Figure) -> None:
 
 
 def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
-    """Accuracy against active tokens, coloured by grounding; the numbers are those of the table's rows."""
+    """Accuracy against active tokens, coloured by grounding; points have their rows' numbers and names."""
     shown = [(n, row) for n, row in enumerate(rows, 1) if {"accuracy", "active_tokens"} <= row.figures.keys()]
     rated = any("rated_share" in row.figures for _, row in shown)
     kinds = list(dict.fromkeys(row.name.split(" / ")[0] for _, row in shown))
@@ -84,13 +86,18 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
             )
             for n, row in own:
                 place = (row.figures["active_tokens"].mean, 100 * row.figures["accuracy"].mean)
-                axes.annotate(str(n), place, xytext=(5, 5), textcoords="offset points", fontsize=8, color=INK)
+                label = f"{n} {row.name.split(' / ')[-1]}"
+                axes.annotate(label, place, xytext=(5, 5), textcoords="offset points", fontsize=8, color=INK)
         if shown:
             canvas.colorbar(points, label=GROUNDED if rated else IN_TEXT)
             axes.legend(fontsize=8)
         axes.set_xscale("symlog", linthresh=1)  # from a few tokens to thousands, and 0 must not be lost
         low, high = axes.get_xlim()
-        ticks = [n * 10**power for power in range(5) for n in (1, 2, 5) if low <= n * 10**power <= high]
+        few, many = (
+            [n * 10**power for power in range(5) for n in steps if low <= n * 10**power <= high]
+            for steps in ((1, 2, 5), range(1, 10))
+        )
+        ticks = few if len(few) >= FEWEST_TICKS else many
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
         axes.set_xlabel("active tokens a text")
