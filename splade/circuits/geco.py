@@ -11,11 +11,7 @@ import numpy as np
 from splade.errors import TrainingError
 
 LARGEST_LOG_LAMBDA = 5.0
-"""λ stays below e^5: beyond that the circuit has no influence left and λ takes long to come back."""
-
-SMALLEST_LOG_LAMBDA = 0.0
-"""λ stays above 1, its value in the warm-up. With many classes the warm-up ends while the model still learns fast, so
-that τ is easily kept; λ then fell to a fifth, and what was still to be learnt was given away for the circuit."""
+"""λ stays within e^±5: beyond that one side of the trade has no influence left and takes long to come back."""
 
 RECENT = 50
 """Warm-up values of the cross-entropy that τ is read from; older ones are of a model that knew less."""
@@ -40,7 +36,7 @@ LARGEST_RELAXATION = 1.0
 class GECOController:
     """One multiplier λ for the cross-entropy, raised while the constraint is broken and lowered while it holds.
 
-        log λ ← clamp(log λ + η·EMA((CE − τ)/τ), 0, 5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
+        log λ ← clamp(log λ + η·EMA((CE − τ)/τ), ±5),   η = 2/(steps_per_epoch + 1),   loss = circuit + λ·CE
 
     The gap is relative to τ: an absolute gap of 0.05 nats is a quarter of a good binary classifier's cross-entropy,
     yet would move log λ by 0.1 only in a whole run of 400 steps an epoch.
@@ -82,7 +78,7 @@ class GECOController:
         gap = (ce - tau) / max(tau, SMALLEST_TAU)
         self.gap = gap if self.gap is None else SMOOTHING * self.gap + (1 - SMOOTHING) * gap
         moved = self.log_lambda + 2 / (self.steps_per_epoch + 1) * self.gap
-        self.log_lambda = min(max(moved, SMALLEST_LOG_LAMBDA), LARGEST_LOG_LAMBDA)
+        self.log_lambda = min(max(moved, -LARGEST_LOG_LAMBDA), LARGEST_LOG_LAMBDA)
 
     def state_dict(self) -> dict[str, object]:
         return {"tau": self.tau, "log_lambda": self.log_lambda, "gap": self.gap, "recent": self.recent}
