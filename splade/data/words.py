@@ -14,9 +14,7 @@ from splade.errors import BackboneError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-OVERLAP = (
-    32  # pieces two windows share by default: some 25 words, and so a dozen on either side of where one takes over
-)
+OVERLAP = 32  # pieces two windows share: some 25 words, so a dozen on either side of where the next takes over
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,14 @@ def encode_words(
 ) -> EncodedWords:
     """Tokenise sentences given as words into windows of at most ``max_length`` tokens.
 
-    Windows are cut between words and share up to ``overlap`` pieces. A word that several windows show is decided by
-    the one in which it is farthest from a cut (an end of the sentence is none). A sentence without words has no window.
+    Windows are cut between words and share up to ``overlap`` pieces, at most half of what they hold. A word that
+    several windows show is decided by the one in which it is farthest from a cut (the ends of the sentence are none).
+    A sentence without words has no window.
     """
     if not tokenizer.is_fast:
         raise BackboneError(
-            f"The tokenizer {type(tokenizer).__name__} is a slow one, which cannot tell the words of its pieces; tagging "
-            "needs a backbone with a fast tokenizer."
+            f"The tokenizer {type(tokenizer).__name__} is a slow one, which cannot tell the words of its pieces; "
+            "tagging needs a backbone with a fast tokenizer."
         )
     before, after = _special_tokens(tokenizer)
     room = max_length - len(before) - len(after)
@@ -66,7 +65,7 @@ def encode_words(
     words = np.array([len(sentence) for sentence in sentences], dtype=np.int64)  # (N,)
     first_word = _ends(words)  # (N + 1,)
     piece_of = np.searchsorted(word_of, np.arange(first_word[-1] + 1))  # (words + 1,): where each word's pieces start
-    windows, owner = _windows(first_word, piece_of, room, overlap)
+    windows, owner = _windows(first_word, piece_of, room, min(overlap, room // 2))
 
     start, end = piece_of[windows.start], piece_of[windows.end]  # (W,)
     lengths = end - start + len(before) + len(after)

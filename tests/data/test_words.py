@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_windows_cover_fit_and_give_the_most_context(sizes: list[int], room: int
     words = len(sizes)
     parts = module._cut(pieces, room, overlap) if pieces[-1] > room else [(0, words)]
     assert parts[0][0] == 0 and parts[-1][1] == words
-    for (start, end), (following, far) in zip(parts, parts[1:], strict=False):
+    for (start, end), (following, far) in pairwise(parts):
         assert start < following <= end < far  # in order, no gap, something new in each
         if far < words:
             assert pieces[end] - pieces[following] <= overlap
