@@ -91,17 +91,17 @@ def test_windows_cover_fit_and_give_the_most_context(sizes: list[int], room: int
 
 def test_windows_of_one_piece_words() -> None:
     sentence = ["good", "movie"] * 6
-    encoded = encode_words([["the"], sentence], TOKENIZERS["wordpiece"], max_length=8, overlap=4)
-    assert encoded.sentence.tolist() == [0, 1, 1, 1, 1]
-    assert encoded.lengths.tolist() == [3, 8, 8, 8, 8]
-    shown = [encoded.word[encoded.offsets[window] : encoded.offsets[window + 1]].tolist() for window in range(1, 5)]
-    # Words 0-5, 2-7, 4-9, 6-11, each between two special tokens; what is cut off nearby is left to a neighbour.
+    encoded = encode_words([["the"], sentence], TOKENIZERS["wordpiece"], max_length=8, overlap=3)
+    assert encoded.sentence.tolist() == [0, 1, 1, 1]
+    assert encoded.lengths.tolist() == [3, 8, 8, 8]
+    shown = [encoded.word[encoded.offsets[window] : encoded.offsets[window + 1]].tolist() for window in range(1, 4)]
+    # Words 0-5, 3-8 and 6-11, each between two special tokens; what is near a cut is left to a neighbour.
     assert shown == [
-        [-1, 0, 1, 2, 3, -1, -1, -1],
-        [-1, -1, -1, 4, 5, -1, -1, -1],
-        [-1, -1, -1, 6, 7, -1, -1, -1],
+        [-1, 0, 1, 2, 3, 4, -1, -1],
+        [-1, -1, -1, 5, 6, 7, -1, -1],
         [-1, -1, -1, 8, 9, 10, 11, -1],
     ]
+    assert np.array_equal(encoded.first, encoded.word >= 0)  # every word is one piece
 
 
 def test_a_word_of_nothing_gets_the_unknown_token() -> None:
