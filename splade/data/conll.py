@@ -23,22 +23,23 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
     sentences: list[list[str]] = [[]]
     tags: list[list[str]] = [[]]
     for number, line in enumerate(stream, start=1):
-        parts = line.rstrip(BLANK).split("\t" if "\t" in line.rstrip(BLANK) else " ")
-        fields = [field for field in (part.strip(BLANK) for part in parts) if field]
-        if not fields or fields[0] == DOCUMENT:
+        line = line.strip(BLANK)
+        separator = "\t" if "\t" in line else " "
+        word, tag = line.split(separator, 1)[0].strip(BLANK), line.rsplit(separator, 1)[-1].strip(BLANK)
+        if not line or word == DOCUMENT:
             if sentences[-1]:
                 sentences.append([])
                 tags.append([])
             continue
-        if fields[0].startswith("#") and not sentences[-1] and split_tag(fields[-1]) is None:
+        if word.startswith("#") and not sentences[-1] and split_tag(tag) is None:
             continue
-        if len(fields) < 2:
+        if separator not in line:
             raise DataError(
-                f"The file {path} has only '{fields[0][:SHOWN_LINE]}' in line {number}, but a word and its tag were "
+                f"The file {path} has only '{line[:SHOWN_LINE]}' in line {number}, but a word and its tag were "
                 "expected; complete the line (a blank line ends a sentence)."
             )
-        sentences[-1].append(fields[0])
-        tags[-1].append(fields[-1])
+        sentences[-1].append(word)
+        tags[-1].append(tag)
     if not sentences[-1]:
         sentences.pop()
         tags.pop()

@@ -69,8 +69,8 @@ def test_other_spaces_are_part_of_a_word(tmp_path: Path) -> None:
 def test_a_word_without_a_tag_names_the_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conll", "# comment\na O\nb\n")
     assert sentence(path) == (
-        f"The file {path} has only 'b' in line 3, but a word and its tag were expected; complete the line (a blank line "
-        "ends a sentence)."
+        f"The file {path} has only 'b' in line 3, but a word and its tag were expected; complete the line (a blank "
+        "line ends a sentence)."
     )
 
 

@@ -24,8 +24,7 @@ def raw(*lines: str) -> RawTags:
 
 def refused(*lines: str, given: list[str] | None = None) -> str:
     with pytest.raises(DataError) as raised:
-        labels = TagLabels(given, raw("O B-PER", *lines) if given else raw(*lines))
-        labels.encode(raw(*lines))
+        TagLabels(given, raw(*lines))
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -44,8 +43,8 @@ class TestColumns:
     def test_counts_that_differ_name_the_sentence(self) -> None:
         columns: Columns = {"tokens": [["a"], ["one", "two", "three"]], "tags": [["O"], ["O", "O"]]}
         assert sentence(columns) == (
-            "a.jsonl has 3 words but 2 tags in sentence 2 ('one two three'), where each word needs one tag; correct the "
-            "sentence."
+            "a.jsonl has 3 words but 2 tags in sentence 2 ('one two three'), where each word needs one tag; correct "
+            "the sentence."
         )
 
     def test_a_classification_file_is_refused_as_such(self) -> None:
