@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
-from splade.data.types import Dataset, dataset_fingerprint
+from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import evaluate, lexicon_meter, predictions
@@ -47,7 +47,7 @@ class PreparedRun:
     """A training that could begin: everything is loaded, built and checked, nothing is written."""
 
     config: Config
-    dataset: Dataset
+    dataset: Dataset[TextSplit]
     model: LexicalSAE
     train: ClassificationTask
     validation: ClassificationTask
@@ -296,7 +296,7 @@ def write_outputs(
     write_json(folder / "results.json", results)  # last and whole: where it is, the run is finished
 
 
-def run_id(config: Config, dataset: Dataset) -> str:
+def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
     """What a checkpoint must agree with: all settings that shape the training, and the data."""
     shaping = ("seed", "data", "model", "training")
     settings = {key: value for key, value in asdict(resolved(config)).items() if key in shaping}
@@ -304,7 +304,7 @@ def run_id(config: Config, dataset: Dataset) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def fingerprint(config: Config, dataset: Dataset) -> str:
+def fingerprint(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
     """What results must agree with to be this config's: all that shapes the training, the data, what is measured."""
     text = run_id(config, dataset) + json.dumps(asdict(config.evaluation), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -21,6 +21,7 @@ Pooling = Literal["max", "attention"]
 Head = Literal["relu_mlp", "tied_mlp", "bcos"]
 Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
+Task = Literal["classification", "tagging"]
 
 ALL_ROWS = -1  # the seeds' way to say "the whole split"
 
@@ -95,7 +96,8 @@ class DataConfig:
     dataset_config: Text | None = None
     """The configuration of a Hub set that has several."""
     train_file: Text | None = None
-    """Own training texts (CSV, TSV, JSONL, each also .gz, or Parquet); when given, ``dataset_name`` is not used."""
+    """Own training texts (CSV, TSV, JSONL, each also .gz, or Parquet; for tagging JSONL, Parquet or columns in .conll,
+    .bio, .iob, .txt, .tsv); when given, ``dataset_name`` is not used."""
     validation_file: Text | None = None
     """Own validation texts; without them a stratified part of the training texts is held out."""
     test_file: Text | None = None
@@ -106,8 +108,13 @@ class DataConfig:
     """Column of the texts; null: ``text``, or what a named set calls it."""
     label_column: Text | None = None
     """Column of the labels; null: ``label``, or what a named set calls it."""
+    tokens_column: Text | None = None
+    """Column of a tagged set's words, a list a sentence; null: ``tokens``."""
+    tags_column: Text | None = None
+    """Column of a tagged set's tags, as many as words; null: ``tags`` or ``ner_tags``."""
     labels: Annotated[list[Text], BeforeValidator(_as_names)] | None = None
-    """Class names in order; null: what the data set says, else the sorted distinct training labels."""
+    """Class names in order; null: what the data set says, else the sorted distinct training labels. For tagging the
+    tags that may occur, in the order of their numbers if the data writes numbers."""
     train_samples: Samples = ALL_ROWS
     """Training texts used, a seeded stratified sample; -1: all."""
     validation_samples: Samples = ALL_ROWS
@@ -123,7 +130,8 @@ class DataConfig:
     test_split: Text | None = None
     """Split of the source that tests; null: ``test`` where there is one."""
     max_length: Annotated[int, Strict(), Field(ge=3)] = 128
-    """Tokens a text is cut to, its two special tokens included; what is cut is counted and reported."""
+    """Tokens a text is cut to, its two special tokens included; what is cut is counted and reported. For tagging the
+    size of a window: a longer sentence is read in overlapping windows, and nothing is cut."""
 
     @model_validator(mode="after")
     def _check_source(self) -> DataConfig:
@@ -324,6 +332,8 @@ class Config:
 
     experiment_name: Text = "lexical_sae"
     """Title of the report."""
+    task: Task = "classification"
+    """What is predicted: one class a text, or by ``tagging`` which words name an entity, and of which type."""
     output_dir: Text = "results/lexical_sae"
     """Folder that receives everything the run leaves behind."""
     seed: Annotated[NonNegativeInt, Field(lt=2**63)] = 42

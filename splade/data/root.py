@@ -7,16 +7,17 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from splade.config.schema import DataConfig
-from splade.data.columns import raw_split
+from splade.config.schema import DataConfig, Task
 from splade.data.files import read_columns
 from splade.data.splits import SPLIT_ROLES
-from splade.data.types import RawSplit, Source
+from splade.data.tasks import pick
+from splade.data.types import RawSplit, RawTags, Source
 from splade.errors import DataError
 
 ENVIRONMENT_VARIABLE = "LEXICAL_SAE_DATA"
 ALIASES = {"yelp": "yelp_polarity"}  # the seeds' short name for the folder of the full one
-ENDINGS = (".jsonl.gz", ".jsonl", ".csv.gz", ".csv", ".tsv.gz", ".tsv", ".parquet")
+FORMATS = (".jsonl", ".csv", ".tsv", ".conll", ".bio", ".iob")
+ENDINGS = (*FORMATS, *(f"{each}.gz" for each in FORMATS), ".parquet")
 
 
 def data_root(config: DataConfig) -> Path | None:
@@ -29,7 +30,7 @@ def data_root(config: DataConfig) -> Path | None:
     return None
 
 
-def root_source(config: DataConfig) -> Source | None:
+def root_source(config: DataConfig, task: Task = "classification") -> Source | None:
     """The set ``dataset_name`` of the data root, or ``None`` if there is no root or it has no such folder."""
     root = data_root(config)
     if root is None or config.dataset_name is None:
@@ -43,7 +44,7 @@ def root_source(config: DataConfig) -> Source | None:
     return Source(
         name=config.dataset_name,
         description=f"Folder '{folder.name}' of the data root ({meta.get('name', folder.name)}).",
-        splits={split: _reader(path, config, f"{folder.name}/{path.name}") for split, path in _splits(folder).items()},
+        splits={split: _reader(path, config, task) for split, path in _splits(folder).items()},
         label_names=[str(label) for label in labels] if isinstance(labels, list) else None,
         roles=SPLIT_ROLES.get(config.dataset_name, {}),
     )
@@ -59,8 +60,8 @@ def _splits(folder: Path) -> dict[str, Path]:
     return {path.name[: -len(end)]: path for path in paths for end in ENDINGS if path.name.endswith(end)}
 
 
-def _reader(path: Path, config: DataConfig, origin: str) -> Callable[[], RawSplit]:
-    return lambda: raw_split(read_columns(path), config.text_column, config.label_column, origin)
+def _reader(path: Path, config: DataConfig, task: Task) -> Callable[[], RawSplit | RawTags]:
+    return lambda: pick(read_columns(path, task), config, f"{path.parent.name}/{path.name}", task)
 
 
 def _read_meta(path: Path) -> dict[str, object]:

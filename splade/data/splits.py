@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from splade.config.schema import ALL_ROWS, DataConfig
-from splade.data.types import RawSplit, TextSplit
+from splade.data.types import RawSplit, Split, TaggedSplit, TextSplit
 from splade.errors import DataError
 
 # Where no test split exists one is carved with this seed, not the run's, so that runs with different seeds are
@@ -77,19 +77,22 @@ def stratified_sample(labels: Sequence[Hashable], size: int, seed: int) -> np.nd
     return np.sort(np.lexsort((ties, keys))[:size])
 
 
-def carve(rows: np.ndarray, split: TextSplit | RawSplit, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def carve(
+    rows: np.ndarray, split: TextSplit | TaggedSplit | RawSplit, fraction: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Split ``rows`` of ``split`` into (kept, held out); what is kept has every class.
 
     Copies of a text go together, so that no text that trains also tests, unless that would leave a class without texts.
     """
-    classes = {split.labels[row] for row in rows}
+    strata, texts = split.strata, split.texts
+    classes = {strata[row] for row in rows}
     held_out = max(1, round(fraction * len(rows)))
-    kept = stratified_sample([split.labels[row] for row in rows], max(0, len(rows) - held_out), seed)
-    hidden = {split.texts[row] for row in np.delete(rows, kept)}
-    alone = np.array([number for number in kept if split.texts[rows[number]] not in hidden], dtype=np.int64)
-    if {split.labels[row] for row in rows[alone]} == classes:
+    kept = stratified_sample([strata[row] for row in rows], max(0, len(rows) - held_out), seed)
+    hidden = {texts[row] for row in np.delete(rows, kept)}
+    alone = np.array([number for number in kept if texts[rows[number]] not in hidden], dtype=np.int64)
+    if {strata[row] for row in rows[alone]} == classes:
         kept = alone
-    if {split.labels[row] for row in rows[kept]} != classes:
+    if {strata[row] for row in rows[kept]} != classes:
         raise DataError(
             f"There are only {len(rows)} training texts, too few to hold some out and keep every class; add texts or "
             "give data.validation_file and data.test_file."
@@ -97,8 +100,8 @@ def carve(rows: np.ndarray, split: TextSplit | RawSplit, fraction: float, seed: 
     return rows[kept], np.delete(rows, kept)
 
 
-def limit(split: TextSplit, samples: int, seed: int) -> TextSplit:
+def limit(split: Split, samples: int, seed: int) -> Split:
     """A stratified sample of ``samples`` rows, or the whole split if it has no more or ``samples`` is -1."""
     if samples == ALL_ROWS or samples >= len(split):
         return split
-    return split.take(stratified_sample(split.labels, samples, seed))
+    return split.take(stratified_sample(split.strata, samples, seed))

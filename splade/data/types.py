@@ -1,10 +1,12 @@
-"""What a data set is: ``Source`` and ``RawSplit`` as found, ``Dataset`` and ``TextSplit`` as training takes it."""
+"""What a data set is: a ``Source`` of raw splits as found, a ``Dataset`` of numbered ones as training takes it."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
 
 Columns = dict[str, list[object]]
 
@@ -17,6 +19,13 @@ class TextSplit:
     labels: list[int]
     extra: Columns = field(default_factory=dict)
     """Further columns of the source (identity groups, rationales), aligned with ``texts``."""
+    unit: ClassVar[str] = "text"
+    notes: ClassVar[tuple[str, ...]] = ()  # texts are taken as they are
+
+    @property
+    def strata(self) -> Sequence[int]:
+        """What samples keep in proportion: the classes."""
+        return self.labels
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -32,16 +41,51 @@ class TextSplit:
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """Three disjoint splits of one classification set; class ``i`` is called ``label_names[i]``."""
+class TaggedSplit:
+    """Sentences with the number of each word's tag; 0 is O, then come B-X and I-X of one type X after the other."""
+
+    sentences: list[list[str]]
+    tags: list[list[int]]
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """Sentences about what was rewritten or left out when the source was read."""
+    unit: ClassVar[str] = "sentence"
+
+    @property
+    def texts(self) -> list[str]:
+        """Each sentence as one text."""
+        return [" ".join(words) for words in self.sentences]
+
+    @property
+    def strata(self) -> list[int]:
+        """What samples keep in proportion: of the entity types in a sentence the rarest (from 1), 0 if it has none."""
+        types = [{(tag + 1) // 2 for tag in tags if tag} for tags in self.tags]  # B-X and I-X are 2k - 1 and 2k
+        frequency = Counter(each for found in types for each in found)
+        return [min(found, key=lambda each: (frequency[each], each), default=0) for found in types]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def take(self, rows: Iterable[int]) -> TaggedSplit:
+        """The given rows, in the given order."""
+        rows = [int(row) for row in rows]
+        return TaggedSplit([self.sentences[row] for row in rows], [self.tags[row] for row in rows], self.notes)
+
+
+Split = TypeVar("Split", TextSplit, TaggedSplit)
+SplitOf = TypeVar("SplitOf", bound="TextSplit | TaggedSplit", covariant=True)
+
+
+@dataclass(frozen=True)
+class Dataset(Generic[SplitOf]):
+    """Three disjoint splits of one set; class or tag ``i`` is called ``label_names[i]``."""
 
     name: str
     source: str
     """A sentence that says where the texts came from."""
     label_names: list[str]
-    train: TextSplit
-    validation: TextSplit
-    test: TextSplit
+    train: SplitOf
+    validation: SplitOf
+    test: SplitOf
     notes: list[str] = field(default_factory=list)
     """Sentences about what was done to the source: carved, sampled, dropped."""
 
@@ -56,6 +100,21 @@ class RawSplit:
     origin: str
     """What messages call this split: a file name, or a set and its split."""
 
+    @property
+    def strata(self) -> Sequence[str]:
+        """What samples keep in proportion: the classes."""
+        return self.labels
+
+
+@dataclass(frozen=True)
+class RawTags:
+    """Sentences with their tags as the source writes them (of any scheme, or numbers, all as text)."""
+
+    sentences: list[list[str]]
+    tags: list[list[str]]
+    origin: str
+    """What messages call this split: a file name, or a set and its split."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -63,15 +122,16 @@ class Source:
 
     name: str
     description: str
-    splits: dict[str, Callable[[], RawSplit]]
+    splits: dict[str, Callable[[], Any]]
+    """Each read gives a ``RawSplit``, or for tagging ``RawTags``."""
     label_names: list[str] | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     """Which split plays ``train``, ``validation`` or ``test`` where that is not the split of the same name."""
     notes: list[str] = field(default_factory=list)
 
 
-def dataset_fingerprint(dataset: Dataset) -> str:
-    """SHA-256 over class names, labels and texts, so that a run is never resumed on other data."""
+def dataset_fingerprint(dataset: Dataset[TextSplit | TaggedSplit]) -> str:
+    """SHA-256 over names, labels and texts (tags and words), so that a run is never resumed on other data."""
     digest = hashlib.sha256()
 
     def add(items: Sequence[object]) -> None:
@@ -83,6 +143,12 @@ def dataset_fingerprint(dataset: Dataset) -> str:
 
     add(dataset.label_names)
     for split in (dataset.train, dataset.validation, dataset.test):
-        add(split.labels)
-        add(split.texts)
+        if isinstance(split, TextSplit):
+            add(split.labels)
+            add(split.texts)
+            continue
+        add(["tagged", len(split)])
+        for words, tags in zip(split.sentences, split.tags, strict=True):
+            add(words)
+            add(tags)
     return digest.hexdigest()

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from splade.data.types import Dataset
+from splade.data.types import Dataset, TextSplit
 
 # Inverse regularisation strengths tried; the validation texts choose.
 STRENGTHS = (0.1, 1.0, 10.0)
@@ -53,7 +53,7 @@ class LinearModel:
         return int(self.classifier.coef_.size + self.classifier.intercept_.size)
 
 
-def fit_linear(make_vectorizer: Callable[[], Any], dataset: Dataset, seed: int) -> LinearModel:
+def fit_linear(make_vectorizer: Callable[[], Any], dataset: Dataset[TextSplit], seed: int) -> LinearModel:
     """Fit on the training texts with each strength and keep the best on the validation texts."""
     vectorizer = make_vectorizer()
     train, labels = vectorizer.fit_transform(dataset.train.texts), np.asarray(dataset.train.labels)
@@ -70,7 +70,7 @@ def fit_linear(make_vectorizer: Callable[[], Any], dataset: Dataset, seed: int) 
 
 
 def measure_linear(
-    make_vectorizer: Callable[[], Any], dataset: Dataset, texts: Sequence[str], seed: int
+    make_vectorizer: Callable[[], Any], dataset: Dataset[TextSplit], texts: Sequence[str], seed: int
 ) -> dict[str, Any]:
     """Fit, then measure on the test texts; ``texts`` are explained one by one to take the time."""
     began = time.perf_counter()

@@ -76,8 +76,8 @@ def test_an_unknown_key_names_file_choices_and_nearest(tmp_path: Path) -> None:
 def test_an_unknown_section_lists_the_sections(tmp_path: Path) -> None:
     path = write(tmp_path, "trainin: {epochs: 3}")
     assert sentence(path) == (
-        f"{path}: unknown key 'trainin'; the keys at the top are: experiment_name, output_dir, seed, data, model, "
-        "training, evaluation, study. Did you mean 'training'?"
+        f"{path}: unknown key 'trainin'; the keys at the top are: experiment_name, task, output_dir, seed, data, "
+        "model, training, evaluation, study. Did you mean 'training'?"
     )
 
 

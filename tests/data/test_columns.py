@@ -76,7 +76,7 @@ def test_no_rows() -> None:
 def test_tagging_rows_are_refused_as_such() -> None:
     assert sentence({"tokens": [["a"]], "tags": [["O"]]}) == (
         "a.csv holds 'tokens' for tagging, but classification needs 'text' and 'label' columns; "
-        "choose a classification set."
+        "choose a classification set, or set task: tagging."
     )
 
 

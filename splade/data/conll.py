@@ -1,0 +1,55 @@
+"""Column files of tagged sentences, as the CoNLL tasks wrote them: a line a word, a blank line after a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from splade.data.schemes import split_tag
+from splade.data.types import Columns
+from splade.errors import DataError
+
+DOCUMENT = "-DOCSTART-"
+BLANK = " \t\r\n"  # not all that str.split() takes for white space: some corpora have a no-break space for a word
+SHOWN_LINE = 40  # characters of a line in a message
+
+
+def read_conll(stream: IO[str], path: Path) -> Columns:
+    """The first column of each line is the word, the last its tag; columns are parted by tabs, else by spaces.
+
+    A line that starts a document ends a sentence too. A comment is a line before a sentence that starts with ``#`` and
+    does not end in a tag (``# O`` is a word).
+    """
+    sentences: list[list[str]] = [[]]
+    tags: list[list[str]] = [[]]
+    for number, line in enumerate(stream, start=1):
+        line = line.strip(BLANK)
+        separator = "\t" if "\t" in line else " "
+        word, tag = line.split(separator, 1)[0].strip(BLANK), line.rsplit(separator, 1)[-1].strip(BLANK)
+        if not line or word == DOCUMENT:
+            if sentences[-1]:
+                sentences.append([])
+                tags.append([])
+            continue
+        if word.startswith("#") and not sentences[-1] and split_tag(tag) is None:
+            continue
+        if separator not in line:
+            raise DataError(
+                f"The file {path} has only '{line[:SHOWN_LINE]}' in line {number}, but a word and its tag were "
+                "expected; complete the line (a blank line ends a sentence)."
+            )
+        sentences[-1].append(word)
+        tags[-1].append(tag)
+    if not sentences[-1]:
+        sentences.pop()
+        tags.pop()
+    if any(len(words) > 2 for words in sentences) and all(_counts(words) for words in sentences):
+        raise DataError(
+            f"The file {path} numbers the words of each sentence in its first column, where the words themselves were "
+            "expected; remove that column."
+        )
+    return {"tokens": list[object](sentences), "tags": list[object](tags)}
+
+
+def _counts(words: list[str]) -> bool:
+    return words == [str(number) for number in range(1, len(words) + 1)]

@@ -1,0 +1,160 @@
+"""From named columns to words and tags, whatever scheme the tags are of and wherever they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from splade.data.columns import clean_text, listed, missing_column
+from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
+from splade.data.types import Columns, RawTags, TaggedSplit
+from splade.errors import DataError, nearest
+
+TOKENS_COLUMN = "tokens"
+TAGS_COLUMNS = ("tags", "ner_tags")
+CONTEXT = 2  # words shown on either side of a word with a wrong tag
+
+
+def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | None, origin: str) -> RawTags:
+    """Pick the columns of words and tags and check every row."""
+    tokens_column = tokens_column or TOKENS_COLUMN
+    tags_column = tags_column or next((name for name in TAGS_COLUMNS if name in columns), TAGS_COLUMNS[0])
+    if "text" in columns and tokens_column not in columns:
+        raise DataError(
+            f"{origin} holds 'text' for classification, but tagging needs '{tokens_column}' and '{tags_column}' "
+            "columns; choose a tagged set, or set task: classification."
+        )
+    for wanted, setting in ((tokens_column, "tokens_column"), (tags_column, "tags_column")):
+        if wanted not in columns:
+            raise missing_column(wanted, setting, columns, origin)
+    sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
+    tags = [_list(value, row, tags_column, origin) for row, value in enumerate(columns[tags_column], start=1)]
+    if not any(sentences):
+        raise DataError(f"{origin} has no words, but at least one tagged sentence is needed; check the file.")
+    for row, (words, word_tags) in enumerate(zip(sentences, tags, strict=True), start=1):
+        if len(words) != len(word_tags):
+            raise DataError(
+                f"{origin} has {len(words)} words but {len(word_tags)} tags in sentence {row} "
+                f"('{_shown([str(word) for word in words])}'), where each word needs one tag; correct the sentence."
+            )
+    return RawTags(
+        [[_word(word, row, tokens_column, origin) for word in words] for row, words in enumerate(sentences, start=1)],
+        [[_tag(tag, row, tags_column, origin) for tag in each] for row, each in enumerate(tags, start=1)],
+        origin,
+    )
+
+
+def _list(value: object, row: int, column: str, origin: str) -> list[object]:
+    if isinstance(value, list):
+        return value
+    found = "nothing" if value is None else f"'{_shown(str(value).split())}'"
+    raise DataError(
+        f"{origin} has {found} in row {row} of column '{column}', where a list was expected, one entry a word; write "
+        "JSON Lines, Parquet or a column file."
+    )
+
+
+def _word(value: object, row: int, column: str, origin: str) -> str:
+    if isinstance(value, str):
+        return clean_text(value)
+    raise DataError(f"{origin} has {value!r} in row {row} of column '{column}', where a word was expected; correct it.")
+
+
+def _tag(value: object, row: int, column: str, origin: str) -> str:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value).strip()
+    raise DataError(f"{origin} has {value!r} in row {row} of column '{column}', where a tag was expected; correct it.")
+
+
+def _shown(words: Sequence[str]) -> str:
+    return " ".join(words[: 2 * CONTEXT + 1]) + (" ..." if len(words) > 2 * CONTEXT + 1 else "")
+
+
+class TagLabels:
+    """Numbers the tags of a set's splits: which tags there are, and of which scheme, is found once."""
+
+    column = "tags_column"
+
+    def __init__(self, given: Sequence[str] | None, sample: RawTags) -> None:
+        """``given``: the tags there may be, in any scheme; without them, and for the scheme, ``sample`` is asked."""
+        tags = list(given or dict.fromkeys(tag for each in sample.tags for tag in each))
+        parsed = _check(tags, "The label set" if given else sample.origin)
+        self.names = iob2_names(parsed)
+        self.classes = [name.removeprefix("B-") for name in self.names[1::2]]
+        self._numbered = {str(number): tag for number, tag in enumerate(given or [])}
+        self.scheme = find_scheme(self._parse(sample))
+
+    def encode(self, raw: RawTags) -> TaggedSplit:
+        """Rewrite the tags as IOB2 and number them; sentences without words are left out."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        parsed = self._parse(raw)
+        rows = [row for row, words in enumerate(raw.sentences) if words]
+        return TaggedSplit(
+            [raw.sentences[row] for row in rows],
+            [[numbers[tag] for tag in to_iob2(parsed[row])] for row in rows],
+            tuple(self._notes(raw, parsed)),
+        )
+
+    def occurring(self, split: TaggedSplit) -> set[int]:
+        """Numbers of the entity types that a split has."""
+        return {(tag - 1) // 2 for tags in split.tags for tag in tags if tag}
+
+    def shortage(self, split: TaggedSplit) -> str | None:
+        """What a split lacks to train on, if anything."""
+        return None if self.occurring(split) else "no entities, but a tagger needs some"
+
+    def _parse(self, raw: RawTags) -> list[list[Tag]]:
+        """Letter and type of every tag; numbers stand for the given names."""
+        known: dict[str, Tag] = {}
+        for row, tags in enumerate(raw.tags):
+            for place, tag in enumerate(tags):
+                if tag in known:
+                    continue
+                parsed = split_tag(self._numbered.get(tag, tag))
+                if parsed is None or (parsed[1] and parsed[1] not in self.classes):
+                    raise DataError(
+                        f"{raw.origin} has the tag '{tag}' in sentence {row + 1} (at '{raw.sentences[row][place]}'), "
+                        f"but the known tags are: {listed(self.names)}; correct it, or name all tags in data.labels."
+                        f"{nearest(tag, self.names)}"
+                    )
+                known[tag] = parsed
+        return [[known[tag] for tag in tags] for tags in raw.tags]
+
+    def _notes(self, raw: RawTags, parsed: Sequence[Sequence[Tag]]) -> Iterator[str]:
+        empty = sum(not words for words in raw.sentences)
+        if empty:
+            yield f"{raw.origin}: {empty} sentence(s) without words were left out."
+        if self.scheme != "IOB2":
+            yield f"{raw.origin}: the tags are {self.scheme} and were rewritten as IOB2."
+        wrong = [(row, place) for row, tags in enumerate(parsed) for place in breaks(tags, self.scheme)]
+        if wrong:
+            row, place = wrong[0]
+            around = range(max(0, place - CONTEXT), min(len(parsed[row]), place + CONTEXT + 1))
+            example = " ".join(f"{raw.sentences[row][word]}/{raw.tags[row][word]}" for word in around)
+            yield (
+                f"{raw.origin}: {len(wrong)} tag(s) break {self.scheme}, the first in sentence {row + 1} ("
+                f"'{example}'); a tag that cannot continue an entity was read as the start of one."
+            )
+
+
+def _check(tags: Sequence[str], owner: str) -> list[Tag]:
+    """Letter and type of every different tag of a set, which must have O and an entity."""
+    if all(tag.lstrip("-").isdecimal() for tag in tags):
+        raise DataError(
+            f"{owner} has numbers for tags ({listed(tags)}), and nothing says what they stand for; name the tags in "
+            "data.labels, beginning with number 0."
+        )
+    if OUTSIDE not in tags:
+        raise DataError(
+            f"{owner} has no tag 'O' (but: {listed(tags)}), which words outside every entity must have; add it, or set "
+            "task: classification if these are classes of texts."
+        )
+    parsed = [split_tag(tag) for tag in tags]
+    if None in parsed:
+        tag = tags[parsed.index(None)]
+        raise DataError(
+            f"{owner} has the tag '{tag}', which no known scheme has (IOB1, IOB2, BIOES, BILOU); write B-{tag} where "
+            f"an entity starts and I-{tag} where it goes on."
+        )
+    if len(tags) < 2:
+        raise DataError(f"{owner} has no tag but 'O', and a tagger needs entities; check data.tags_column.")
+    return [tag for tag in parsed if tag is not None]

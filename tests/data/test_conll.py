@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from splade.data.files import read_columns
+from splade.errors import DataError
+
+EXPECTED = {
+    "tokens": [["Ann", "met", "Bo", "Li", "."], ["Rome", "won"]],
+    "tags": [["B-PER", "O", "B-PER", "I-PER", "O"], ["B-LOC", "O"]],
+}
+FOUR_COLUMNS = """-DOCSTART- -X- -X- O
+
+Ann NNP B-NP B-PER
+met VBD B-VP O
+Bo NNP B-NP B-PER
+Li NNP I-NP I-PER
+. . O O
+
+
+-DOCSTART- -X- -X- O
+Rome NNP B-NP B-LOC
+won VBD B-VP O
+"""
+TABS = FOUR_COLUMNS.replace(" ", "\t")
+COMMENTS = "# id 1\n" + FOUR_COLUMNS.replace("\n\nAnn", "\n\n# text = Ann met Bo Li.\n#begin document\nAnn")
+
+
+def write(path: Path, content: str) -> Path:
+    path.write_bytes(gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
+    return path
+
+
+def sentence(path: Path) -> str:
+    with pytest.raises(DataError) as raised:
+        read_columns(path, "tagging")
+    assert str(path) in str(raised.value) and "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["a.conll", "a.txt", "a.bio", "a.iob", "a.tsv", "a.conll.gz", "a.TSV.gz"])
+@pytest.mark.parametrize(
+    "content",
+    [FOUR_COLUMNS, TABS, COMMENTS, FOUR_COLUMNS.replace("\n", "\r\n"), FOUR_COLUMNS.replace(" ", " \t  ")],
+    ids=["spaces", "tabs", "comments", "windows", "mixed"],
+)
+def test_words_and_tags_however_they_are_parted(tmp_path: Path, name: str, content: str) -> None:
+    assert read_columns(write(tmp_path / name, content), "tagging") == EXPECTED
+
+
+def test_a_last_line_without_an_end_counts(tmp_path: Path) -> None:
+    assert read_columns(write(tmp_path / "a.conll", "a O\n\nb O"), "tagging")["tokens"] == [["a"], ["b"]]
+    assert read_columns(write(tmp_path / "a.conll", ""), "tagging") == {"tokens": [], "tags": []}
+
+
+def test_a_hash_can_be_a_word(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "# O\n1 O\n\n#rome B-LOC\n# O\n")
+    assert read_columns(path, "tagging")["tokens"] == [["#", "1"], ["#rome", "#"]]
+
+
+def test_other_spaces_are_part_of_a_word(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "10\u00a0000 O\n\u00a0\tO\nNew York\tB-LOC\n")
+    assert read_columns(path, "tagging")["tokens"] == [["10\u00a0000", "\u00a0", "New York"]]
+
+
+def test_a_word_without_a_tag_names_the_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "# comment\na O\nb\n")
+    assert sentence(path) == (
+        f"The file {path} has only 'b' in line 3, but a word and its tag were expected; complete the line (a blank "
+        "line ends a sentence)."
+    )
+
+
+def test_word_numbers_are_not_words(tmp_path: Path) -> None:
+    numbered = "1\tAnn\tB-PER\n2\tmet\tO\n3\tBo\tB-PER\n\n1\tYes\tO\n"
+    assert "numbers the words of each sentence in its first column" in sentence(write(tmp_path / "a.tsv", numbered))
+    assert read_columns(write(tmp_path / "a.tsv", numbered + "\n5 O\n"), "tagging")["tokens"][-1] == ["5"]
+
+
+def test_formats_of_the_other_task_are_refused_as_such(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", FOUR_COLUMNS)
+    with pytest.raises(DataError, match=r"ends in \.conll, which classification does not read; convert it, or change"):
+        read_columns(path)
+    assert "ends in .csv, which tagging does not read" in sentence(write(tmp_path / "a.csv", "text,label\n"))
+    assert "ends in none of .bio, .conll, .iob, .jsonl, .tsv, .txt" in sentence(write(tmp_path / "a.doc", ""))

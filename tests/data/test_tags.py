@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import pytest
+
+from splade.data.tags import TagLabels, raw_tags
+from splade.data.types import Columns, RawTags
+from splade.errors import DataError
+
+WORDS = ["Ann", "met", "Bo", "Li"]
+
+
+def sentence(columns: Columns, tokens: str | None = None, tags: str | None = None) -> str:
+    with pytest.raises(DataError) as raised:
+        raw_tags(columns, tokens, tags, "a.jsonl")
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def raw(*lines: str) -> RawTags:
+    """Sentences of numbered words with the given tags."""
+    tags = [line.split() for line in lines]
+    return RawTags([[f"w{place}" for place in range(len(each))] for each in tags], tags, "a.conll")
+
+
+def refused(*lines: str, given: list[str] | None = None) -> str:
+    with pytest.raises(DataError) as raised:
+        TagLabels(given, raw(*lines))
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+class TestColumns:
+    def test_words_and_tags(self) -> None:
+        split = raw_tags({"tokens": [WORDS, []], "tags": [["B-PER", "O", "B-PER", "I-PER"], []]}, None, None, "a")
+        assert split.sentences == [WORDS, []] and split.tags[0][3] == "I-PER"
+
+    def test_columns_have_usual_names_and_can_be_named(self) -> None:
+        columns: Columns = {"tokens": [["a"]], "ner_tags": [[0]], "words": [["b"]], "pos": [["O"]]}
+        assert raw_tags(columns, None, None, "a").tags == [["0"]]
+        named = raw_tags(columns, "words", "pos", "a")
+        assert (named.sentences, named.tags) == ([["b"]], [["O"]])
+
+    def test_counts_that_differ_name_the_sentence(self) -> None:
+        columns: Columns = {"tokens": [["a"], ["one", "two", "three"]], "tags": [["O"], ["O", "O"]]}
+        assert sentence(columns) == (
+            "a.jsonl has 3 words but 2 tags in sentence 2 ('one two three'), where each word needs one tag; correct "
+            "the sentence."
+        )
+
+    def test_a_classification_file_is_refused_as_such(self) -> None:
+        assert sentence({"text": ["a"], "label": [1]}) == (
+            "a.jsonl holds 'text' for classification, but tagging needs 'tokens' and 'tags' columns; choose a tagged "
+            "set, or set task: classification."
+        )
+
+    def test_a_missing_column(self) -> None:
+        assert (
+            "has no column 'tags', only: tokens, tagz; name the right one with data.tags_column. Did you"
+            in sentence({"tokens": [["a"]], "tagz": [["O"]]})
+        )
+        assert "has no column 'tokens', only: words, tags; name" in sentence({"words": [["a"]], "tags": [["O"]]})
+
+    @pytest.mark.parametrize(("value", "shown"), [(None, "nothing"), ("['a', 'b']", "'['a', 'b']'")])
+    def test_what_is_no_list_names_the_row(self, value: object, shown: str) -> None:
+        assert f"a.jsonl has {shown} in row 1 of column 'tokens', where a list was expected" in sentence(
+            {"tokens": [value], "tags": [["O"]]}
+        )
+
+    def test_words_and_tags_of_the_wrong_type(self) -> None:
+        assert "has 5 in row 1 of column 'tokens', where a word" in sentence({"tokens": [["a", 5]], "tags": [[0, 0]]})
+        assert "has None in row 1 of column 'tags', where a tag" in sentence({"tokens": [["a"]], "tags": [[None]]})
+
+    def test_no_words(self) -> None:
+        assert sentence({"tokens": [[]], "tags": [[]]}).startswith("a.jsonl has no words")
+
+    def test_half_a_surrogate_pair_is_made_harmless(self) -> None:
+        assert raw_tags({"tokens": [["a\ud800"]], "tags": [["O"]]}, None, None, "a").sentences == [["a?"]]
+
+
+class TestLabels:
+    def test_both_tags_of_a_type_are_there_though_one_never_occurs(self) -> None:
+        labels = TagLabels(None, raw("O B-PER", "B-LOC O"))
+        assert labels.names == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"] and labels.classes == ["LOC", "PER"]
+        assert labels.encode(raw("B-PER I-PER O B-LOC")).tags == [[3, 4, 0, 1]]
+
+    def test_numbers_stand_for_the_given_names_in_their_order(self) -> None:
+        given = ["B-PER", "I-PER", "O"]
+        labels = TagLabels(given, raw("2 0 1"))
+        assert labels.names == ["O", "B-PER", "I-PER"]
+        assert labels.encode(raw("2 0 1", "O B-PER I-PER")).tags == [[0, 1, 2]] * 2
+
+    def test_other_schemes_are_rewritten_and_it_is_said(self) -> None:
+        sample = raw("I-PER I-PER O I-LOC", "I-LOC B-LOC O I-PER")
+        split = TagLabels(None, sample).encode(sample)
+        assert split.tags == [[3, 4, 0, 1], [1, 1, 0, 3]]
+        assert split.notes == ("a.conll: the tags are IOB1 and were rewritten as IOB2.",)
+        closed = TagLabels(None, raw("B-PER E-PER O S-LOC"))
+        assert closed.scheme == "BIOES" and closed.encode(raw("S-PER O B-LOC E-LOC")).tags == [[3, 0, 1, 2]]
+
+    def test_repairs_are_counted_with_an_example(self) -> None:
+        labels = TagLabels(None, raw(*["B-PER I-PER O"] * 5))
+        split = labels.encode(raw("O B-PER", "O O O I-PER I-PER O O", "I-PER"))
+        assert split.tags == [[0, 1], [0, 0, 0, 1, 2, 0, 0], [1]]
+        assert split.notes == (
+            "a.conll: 2 tag(s) break IOB2, the first in sentence 2 ('w1/O w2/O w3/I-PER w4/I-PER w5/O'); a tag that "
+            "cannot continue an entity was read as the start of one.",
+        )
+        assert labels.encode(raw("B-PER O")).notes == ()
+
+    def test_the_scheme_is_that_of_training(self) -> None:
+        labels = TagLabels(None, raw("B-PER E-PER O S-PER"))
+        assert "break BIOES" in labels.encode(raw("B-PER I-PER O")).notes[1]
+
+    def test_sentences_without_words_are_left_out_and_counted(self) -> None:
+        split = TagLabels(None, raw("B-PER O")).encode(raw("", "B-PER", ""))
+        assert split.sentences == [["w0"]] and split.notes == ("a.conll: 2 sentence(s) without words were left out.",)
+
+    def test_an_unknown_tag_names_sentence_word_and_nearest(self) -> None:
+        labels = TagLabels(None, raw("O B-PER"))
+        with pytest.raises(DataError) as raised:
+            labels.encode(raw("O O", "O B-PRE"))
+        assert str(raised.value) == (
+            "a.conll has the tag 'B-PRE' in sentence 2 (at 'w1'), but the known tags are: O, B-PER, I-PER; correct it, "
+            "or name all tags in data.labels. Did you mean 'B-PER'?"
+        )
+        assert "has the tag '7' in sentence 1" in refused("O 7", given=["O", "B-PER"])
+
+    def test_a_label_set_without_o(self) -> None:
+        assert refused("B-PER I-PER") == (
+            "a.conll has no tag 'O' (but: B-PER, I-PER), which words outside every entity must have; add it, or set "
+            "task: classification if these are classes of texts."
+        )
+        assert refused("O B-PER", given=["B-PER", "I-PER"]).startswith("The label set has no tag 'O'")
+
+    def test_tags_of_no_scheme(self) -> None:
+        assert "a.conll has the tag 'PER', which no known scheme has" in refused("O PER")
+
+    def test_numbers_without_names(self) -> None:
+        assert refused("0 1 2").startswith(
+            "a.conll has numbers for tags (0, 1, 2), and nothing says what they stand for"
+        )
+
+    def test_no_entities(self) -> None:
+        assert refused("O O") == "a.conll has no tag but 'O', and a tagger needs entities; check data.tags_column."
