@@ -22,6 +22,8 @@ Head = Literal["relu_mlp", "tied_mlp", "bcos"]
 Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
 
+Task = Literal["classification", "tagging"]
+
 ALL_ROWS = -1  # the seeds' way to say "the whole split"
 
 
@@ -160,6 +162,11 @@ class ModelConfig:
     pooling: Pooling = "max"
     """How a text's positions become one sparse vector: ``max`` takes each token's best, ``attention`` a sum weighted by
     a learned score a position (``training.pooling`` is read as this setting too)."""
+    word_pieces: Literal["first", "all"] = "all"
+    """What a word that the tokenizer splits is tagged by: its ``first`` piece, as most taggers do, or ``all`` of them,
+    pooled as the positions of a text are."""
+    topk_per_position: NonNegativeInt = 0
+    """Tagging, after training only: the most active tokens that a word keeps, its strongest; 0: all."""
     head: Head = "tied_mlp"
     """How the sparse vector becomes logits: ``relu_mlp`` has a weight vector a word, ``tied_mlp`` derives it from the
     word's frozen embedding, so that near synonyms speak alike, ``bcos`` is a B-cos network: no bias, every unit scaled
@@ -326,6 +333,8 @@ class Config:
     """Title of the report."""
     output_dir: Text = "results/lexical_sae"
     """Folder that receives everything the run leaves behind."""
+    task: Task = "classification"
+    """``classification``: a label for every text; ``tagging``: a tag for every word."""
     seed: Annotated[NonNegativeInt, Field(lt=2**63)] = 42
     """Seed of every random choice."""
     data: DataConfig = field(default_factory=DataConfig)
