@@ -21,7 +21,6 @@ Pooling = Literal["max", "attention"]
 Head = Literal["relu_mlp", "tied_mlp", "bcos"]
 Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
-
 Task = Literal["classification", "tagging"]
 
 ALL_ROWS = -1  # the seeds' way to say "the whole split"
@@ -331,10 +330,10 @@ class Config:
 
     experiment_name: Text = "lexical_sae"
     """Title of the report."""
+    task: Task = "classification"
+    """What is predicted: one class a text, or by ``tagging`` which words name an entity, and of which type."""
     output_dir: Text = "results/lexical_sae"
     """Folder that receives everything the run leaves behind."""
-    task: Task = "classification"
-    """``classification``: a label for every text; ``tagging``: a tag for every word."""
     seed: Annotated[NonNegativeInt, Field(lt=2**63)] = 42
     """Seed of every random choice."""
     data: DataConfig = field(default_factory=DataConfig)

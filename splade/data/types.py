@@ -32,6 +32,22 @@ class TextSplit:
 
 
 @dataclass(frozen=True)
+class TaggedSplit:
+    """Sentences with the number of each word's tag; 0 is O, then come B-X and I-X of one type X after the other."""
+
+    sentences: list[list[str]]
+    tags: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def take(self, rows: Iterable[int]) -> TaggedSplit:
+        """The given rows, in the given order."""
+        rows = [int(row) for row in rows]
+        return TaggedSplit([self.sentences[row] for row in rows], [self.tags[row] for row in rows])
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Three disjoint splits of one classification set; class ``i`` is called ``label_names[i]``."""
 

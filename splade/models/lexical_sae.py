@@ -73,8 +73,8 @@ class LexicalSAE(nn.Module):
         blank: bool = False,
         task: Task = "classification",
     ):
-        """`task`: what the head was, or will be, trained for. `senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
-        `blank`: leave out what a saved state dict will fill in."""
+        """`senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
+        `blank`: leave out what a saved state dict will fill in. `task`: what the head is trained for."""
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer, self.task = config, list(labels), tokenizer, task

@@ -24,8 +24,9 @@ class Parts:
 class SparseRows:
     """Entries (row, token, position, value), sorted by row and then token; no (row, token) occurs twice.
 
-    A row is a text (classification) or a labelled word (tagging). `position` is the flat index b·L + l of the input position
-    an entry came from, or most of it; what needs the whole truth, such as exact scores of words, asks `by_position`.
+    A row is a text (classification) or a labelled word (tagging). `position` is the flat index b·L + l of the input
+    position an entry came from, or most of it; what needs the whole truth, such as exact scores of words, asks
+    `by_position`.
     """
 
     row: Tensor

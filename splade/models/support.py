@@ -178,9 +178,7 @@ class NeighbourhoodSupport(Support):
         """Whether a split word is a stop word, a number or a mark ("1987" in pieces), when such are excluded."""
         return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
 
-    def candidates(
-        self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def candidates(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Live positions (P,) as flat indices and the tokens (P, k) that may fire there."""
         split, word = self._split_words_of(input_ids, attended)
         ids = input_ids.flatten()

@@ -50,7 +50,7 @@ class Anchor(ABC):
 
 @ANCHORS.register("own_token")
 class OwnToken(Anchor):
-    """Mean over a row's words (a text's, or the one labelled) of −log softmax(z over the word's neighbourhood)[the word's own token].
+    """Mean over a row's words of −log softmax(z over the word's neighbourhood)[the word's own token].
 
     Each word's own token is to score highest among those that may speak for it, so that a neighbour cannot take its
     place and stand for a class instead. Words that the tokenizer splits have no token of their own and do not count.
@@ -134,9 +134,9 @@ class Register(Anchor):
 
         Σ_{j not there} |a_j| / Σ_j |a_j|   +   Σ_j relu(S_j − 1/10),      S_j = token j's share of the batch's |a|
 
-    with a the attributions to the label. A token is there if it stands in the row's text (in tagging: the word) or is
-    a neighbour of a word that does. The first is each row's own; the second, the batch's, is the same for all rows, and means little in batches of
-    a few texts.
+    with a the attributions to the label. A token is there if it stands in the row's text (in tagging: is the word) or
+    is a neighbour of a word that does. The first is each row's own; the second, the batch's, is the same for all rows,
+    and means little in batches of a few texts.
     """
 
     def __init__(self, model: LexicalSAE):
