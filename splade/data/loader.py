@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from splade.config.schema import DataConfig
+from splade.config.schema import DataConfig, Task
 from splade.data.columns import SHOWN_LABELS, distinct_labels, encode_labels
 from splade.data.files import files_source
 from splade.data.hub import hub_source
@@ -15,8 +15,10 @@ from splade.data.types import Dataset, Source, TextSplit
 from splade.errors import DataError
 
 
-def load_dataset(config: DataConfig, seed: int) -> Dataset:
+def load_dataset(config: DataConfig, seed: int, task: Task = "classification") -> Dataset:
     """Load the set that ``config`` names: own files, else the data root, else a package, else the Hub."""
+    if task != "classification":
+        raise DataError(f"Sets for {task} cannot be read yet.")
     source = _find_source(config)
     roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
     train = source.splits[roles.train]()

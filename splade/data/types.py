@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 Columns = dict[str, list[object]]
 
@@ -55,9 +56,9 @@ class Dataset:
     source: str
     """A sentence that says where the texts came from."""
     label_names: list[str]
-    train: TextSplit
-    validation: TextSplit
-    test: TextSplit
+    train: Any
+    validation: Any
+    test: Any
     notes: list[str] = field(default_factory=list)
     """Sentences about what was done to the source: carved, sampled, dropped."""
 
