@@ -100,6 +100,12 @@ def dataset_fingerprint(dataset: Dataset) -> str:
 
     add(dataset.label_names)
     for split in (dataset.train, dataset.validation, dataset.test):
-        add(split.labels)
-        add(split.texts)
+        if isinstance(split, TextSplit):
+            add(split.labels)
+            add(split.texts)
+            continue
+        add(["tagged", len(split)])
+        for words, tags in zip(split.sentences, split.tags, strict=True):
+            add(words)
+            add(tags)
     return digest.hexdigest()

@@ -102,7 +102,7 @@ class Objective(nn.Module):
         return loss, Totals(sums, len(labels))
 
     def _circuit_terms(
-        self, model: LexicalSAE, state: CircuitState, labels: Tensor, chosen: Tensor | None
+        self, model: LexicalSAE, state: CircuitState, labels: Tensor, chosen: Tensor | None = None
     ) -> dict[str, Tensor]:
         """(R,) each. What goes by attributions looks at the `chosen` rows, whose mean then stands for every row; what
         goes by counts of active tokens looks at all rows."""
