@@ -79,7 +79,8 @@ def test_the_share_on_the_word_itself(model: LexicalSAE, task: TaggingTask, foun
     attribution = compute_attribution_tensor(state, batch.labels)
     on, everything = input_share(batch, attribution)
     own = 0.0
-    for row, token, value in zip(*(t.tolist() for t in (attribution.row, attribution.token, attribution.value.abs()))):
+    entries = (attribution.row.tolist(), attribution.token.tolist(), attribution.value.abs().tolist())
+    for row, token, value in zip(*entries, strict=True):
         own += value if token in batch.input_ids[batch.words == row] else 0.0
     assert on == pytest.approx(own, rel=1e-4) and everything > own > 0
     assert 0 < found.grounding.input_share < 1 and 0 <= found.grounding.self_activation <= 1
