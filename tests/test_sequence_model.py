@@ -21,6 +21,9 @@ from tests.builders import TAGS, build_model, tagged_sentences
 
 SUPPORT = ["full", "dictionary", "neighbourhood", "neighbourhood+dictionary"]
 
+#: A word's row is a weighted sum over its pieces.
+SEVERAL: dict[str, object] = {"pooling": "attention", "word_pieces": "all"}
+
 #: A stop word inside an entity, and words that the tokenizer splits.
 SENTENCES = [
     (["the", "bank", "of", "england", "is", "unwatchable", "."], [0, 1, 2, 2, 0, 0, 0]),
@@ -84,7 +87,7 @@ def test_is_the_plain_formula_in_value_and_gradient(folder: Path, support: str, 
     assert any(a is not None and a.abs().sum() > 0 for n, a in zip(watched, mine, strict=True) if "backbone" in n)
 
 
-@pytest.mark.parametrize("settings", [{}, {"head": "tied_mlp"}, {"head": "bcos"}, {"pooling": "attention"}])
+@pytest.mark.parametrize("settings", [{}, {"head": "tied_mlp"}, {"head": "bcos"}, SEVERAL])
 @pytest.mark.parametrize("support", SUPPORT)
 def test_every_logit_of_every_word_is_the_sum_of_its_tokens(
     folder: Path, support: str, settings: dict[str, object]
@@ -110,7 +113,7 @@ def test_rows_know_where_they_stand(folder: Path) -> None:
 
 
 def test_some_rows_of_a_state_are_those_rows(folder: Path) -> None:
-    model = tagger(folder, "neighbourhood+dictionary", pooling="attention")
+    model = tagger(folder, "neighbourhood+dictionary", **SEVERAL)
     task, batch = small(model)
     state, rows = task.predict(model, batch), torch.tensor([1, 3, 11])
     part = state.take(rows)

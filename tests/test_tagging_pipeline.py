@@ -1,4 +1,4 @@
-"""A tagging run from end to end: what it leaves, that it repeats, and that models are not taken for the other task's."""
+"""A tagging run from end to end: what it leaves, that it repeats, and that a model is of one task."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_leaves_figures_of_entities_and_a_model_that_knows_its_task(
 
     tagger = LexicalSAE.from_pretrained(tmp_path / "out" / "model")
     assert tagger.task == "tagging"
-    with pytest.raises(ModelError, match="tags words .* classification was expected"):
+    with pytest.raises(ModelError, match=r"tags words .* classification was expected"):
         predict_batch(tagger, ["a movie"])
-    with pytest.raises(ModelError, match="classifies texts .* tagging was expected"):
+    with pytest.raises(ModelError, match=r"classifies texts .* tagging was expected"):
         check_task(LexicalSAE.from_pretrained(toy_run.folder / "model"), "tagging")
 
     again = tmp_path / "again"

@@ -161,7 +161,7 @@ class ModelConfig:
     pooling: Pooling = "max"
     """How a text's positions become one sparse vector: ``max`` takes each token's best, ``attention`` a sum weighted by
     a learned score a position (``training.pooling`` is read as this setting too)."""
-    word_pieces: Literal["first", "all"] = "all"
+    word_pieces: Literal["first", "all"] = "first"
     """What a word that the tokenizer splits is tagged by: its ``first`` piece, as most taggers do, or ``all`` of them,
     pooled as the positions of a text are."""
     topk_per_position: NonNegativeInt = 0

@@ -57,8 +57,8 @@ def encode_words(
     """
     if not tokenizer.is_fast:
         raise BackboneError(
-            f"The tokenizer {type(tokenizer).__name__} is a slow one, which cannot tell the words of its pieces; tagging "
-            "needs a backbone with a fast tokenizer."
+            f"The tokenizer {type(tokenizer).__name__} is a slow one, which cannot tell the words of its pieces; "
+            "tagging needs a backbone with a fast tokenizer."
         )
     before, after = _special_tokens(tokenizer)
     room = max_length - len(before) - len(after)
