@@ -13,7 +13,7 @@ from splade.attribution.span_aggregation import word_spans, words_of_positions
 from splade.circuits.core import CircuitState
 from splade.errors import DataError, ModelError, nearest
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sparse import SparseRows
 
 BATCH_SIZE = 32
@@ -147,6 +147,7 @@ def _check_many(texts: Sequence[str]) -> None:
 @torch.no_grad()
 def _encode(model: LexicalSAE, texts: Sequence[str], batch_size: int) -> Iterator[_Encoded]:
     """Texts through the model in batches of similar length, longest first."""
+    check_task(model, "classification")
     model.eval()
     order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
     for start in range(0, len(order), batch_size):

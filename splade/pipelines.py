@@ -17,6 +17,7 @@ import numpy as np
 from accelerate import Accelerator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
 
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
@@ -24,7 +25,8 @@ from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
 from splade.evaluation.dense_baseline import DenseClassifier
-from splade.evaluation.mechanistic import evaluate, lexicon_meter, predictions
+from splade.evaluation.mechanistic import all_logits, evaluate, lexicon_meter
+from splade.evaluation.sequence_mechanistic import entity_scores, evaluate_tagging
 from splade.inference import explain_batch
 from splade.models.backbone import Backbone
 from splade.models.dictionary import choose_dictionary
@@ -37,7 +39,7 @@ from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
 from splade.training.mlm import mlm_warmup
 from splade.training.recipes import resolved
-from splade.training.task import ClassificationTask
+from splade.training.task import TASKS, ClassificationTask, TaggingTask, Task
 from splade.utils.atomic import write_json
 from splade.utils.cuda import peak_rss_mb, seed_everything
 
@@ -47,11 +49,11 @@ class PreparedRun:
     """A training that could begin: everything is loaded, built and checked, nothing is written."""
 
     config: Config
-    dataset: Dataset[TextSplit]
+    dataset: Dataset[TextSplit | TaggedSplit]
     model: LexicalSAE
-    train: ClassificationTask
-    validation: ClassificationTask
-    test: ClassificationTask
+    train: Task
+    validation: Task
+    test: Task
     batch_size: int
     trainer: Trainer
     accelerator: Accelerator
@@ -85,7 +87,7 @@ def prepare(
     accelerator = Accelerator()
     if not accelerator.is_main_process:
         console = Console(quiet=True)
-    dataset = load_dataset(config.data, config.seed)
+    dataset = load_dataset(config.data, config.seed, config.task)
     console.print(f"Data: {dataset.source}", highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
@@ -93,7 +95,8 @@ def prepare(
         console.print(backbone.notice, highlight=False, markup=False, soft_wrap=True)
     max_length = min(config.data.max_length, backbone.max_length)
     train, validation, test = (
-        ClassificationTask(split, tokenizer, max_length) for split in (dataset.train, dataset.validation, dataset.test)
+        TASKS.get(config.task)(split, tokenizer, max_length, dataset.label_names)
+        for split in (dataset.train, dataset.validation, dataset.test)
     )
     batch_size = config.training.batch_size or choose_batch_size(backbone, max_length)
     backbone.to(accelerator.device)
@@ -109,13 +112,12 @@ def prepare(
         max_length=max_length,
         dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
         senses=choose_senses(config.model, backbone, tokenizer, train.encoded, config.seed),
+        task=config.task,
     )
     model.to(accelerator.device)
-    rows = np.random.default_rng(config.seed).permutation(len(train))[:CALIBRATION_ROWS]
-    model.calibrate(
-        [(b.input_ids, b.attention_mask) for b in train.in_order(64, accelerator.device, rows)],
-        config.training.active_target,
-    )
+    generator = np.random.default_rng(config.seed)
+    rows = generator.permutation(len(train))[:CALIBRATION_ROWS]
+    model.calibrate(train.calibration(rows, accelerator.device, generator), config.training.active_target)
     lexicon_meter(model, config.evaluation)  # a wrong lexicon must not come to light after an hour of training
     trainer = Trainer(
         model,
@@ -178,7 +180,7 @@ def run_experiment(
     evaluated = time.perf_counter()
     results = {
         "experiment_name": config.experiment_name,
-        "task": "classification",
+        "task": config.task,
         "dataset": run.dataset.name,
         "dataset_source": run.dataset.source,
         "backbone": config.model.name,
@@ -197,11 +199,11 @@ def run_experiment(
         },
         "peak_rss_mb": peak,
         "labels": run.model.labels,
-        "samples": {"train": len(run.train), "validation": len(run.validation), "test": len(run.test)},
+        "samples": {name: len(getattr(run.dataset, name)) for name in ("train", "validation", "test")},
         "training": {
             "steps": run.outcome.steps,
             "epochs": config.training.epochs,
-            "examples": len(run.train),
+            "examples": len(run.dataset.train),
             "batch_size": run.batch_size,
             "learning_rate": run.outcome.learning_rate,
             "truncated": run.train.encoded.truncated,
@@ -213,22 +215,23 @@ def run_experiment(
         "notes": run.notes,
     }
     if dense is not None:
-        results |= {"dense": dense, "dense_accuracy": dense["accuracy"]}
+        results |= {"dense": dense, f"dense_{run.test.figure}": dense[run.test.figure]}
     write_outputs(folder, config, results, run.model, run.test)
     return results
 
 
 def evaluate_model(
     model: LexicalSAE,
-    task: ClassificationTask,
+    task: Task,
     config: Config,
     *,
     frozen: Backbone | None,
     console: Console,
 ) -> dict[str, Any]:
-    """The figures of `evaluate` as the JSON of `results.json`."""
+    """The figures of `evaluate`, or `evaluate_tagging`, as the JSON of `results.json`."""
+    measure: Callable[..., Any] = evaluate_tagging if isinstance(task, TaggingTask) else evaluate
     with progress_bar(console, "evaluating", len(task)) as advance:
-        evaluation = evaluate(
+        evaluation = measure(
             model,
             task,
             config.evaluation,
@@ -238,8 +241,9 @@ def evaluate_model(
             advance=advance,
         )
     results = asdict(evaluation)
-    for name in ("completeness", "completeness_tokens"):
-        results[name] = {f"{size:g}": figures for size, figures in results[name].items()}
+    for name in results:
+        if name.startswith(("completeness", "topk")):  # in JSON a key is a text
+            results[name] = {f"{size:g}": figures for size, figures in results[name].items()}
     if results["grounding"]["lexicon"] is None:
         del results["grounding"]["lexicon"]
     return results | {"vocab_size": model.vocab_size}
@@ -267,28 +271,35 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
         title="dense baseline",
     )
     outcome = trainer.run(resume and (folder / "checkpoints").exists())
-    found, gold = predictions(model, run.test, config.evaluation.batch_size)
-    from sklearn.metrics import f1_score
-
+    logits = all_logits(model, run.test, config.evaluation.batch_size)
     if run.accelerator.is_main_process:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     return {
-        "accuracy": float((found == gold).mean()),
-        "macro_f1": float(f1_score(gold, found, average="macro", zero_division=0)),
+        **_scores(run.test, logits),
         "seconds": outcome.seconds,
         "seconds_per_step": outcome.seconds_per_step,
         "step": outcome.kept_step,
     }
 
 
-def write_outputs(
-    folder: Path, config: Config, results: dict[str, Any], model: LexicalSAE, test: ClassificationTask
-) -> None:
+def _scores(task: Task, logits: Tensor) -> dict[str, Any]:
+    """What is measured of any model by its logits (N, C) on all of a task's rows."""
+    if isinstance(task, TaggingTask):
+        return asdict(entity_scores(task, task.decode(logits)))
+    from sklearn.metrics import f1_score
+
+    macro = f1_score(task.labels, logits.argmax(-1).numpy(), average="macro", zero_division=0)
+    return {task.figure: task.score(logits), "macro_f1": float(macro)}
+
+
+def write_outputs(folder: Path, config: Config, results: dict[str, Any], model: LexicalSAE, test: Task) -> None:
     """`results.json`, `report.html` and the model card, beside what the training left."""
     folder.mkdir(parents=True, exist_ok=True)
-    count = min(config.evaluation.explain_samples, len(test))
-    rows = np.sort(np.random.default_rng(config.seed).permutation(len(test))[:count])
-    explanations = explain_batch(model, [test.split.texts[row] for row in rows])
+    explanations = []
+    if isinstance(test, ClassificationTask):
+        count = min(config.evaluation.explain_samples, len(test))
+        rows = np.sort(np.random.default_rng(config.seed).permutation(len(test))[:count])
+        explanations = explain_batch(model, [test.split.texts[row] for row in rows])
     history_file = folder / "metrics.jsonl"
     history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
     write_report(folder / "report.html", results, history, explanations)
@@ -298,7 +309,7 @@ def write_outputs(
 
 def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
     """What a checkpoint must agree with: all settings that shape the training, and the data."""
-    shaping = ("seed", "data", "model", "training")
+    shaping = ("task", "seed", "data", "model", "training")
     settings = {key: value for key, value in asdict(resolved(config)).items() if key in shaping}
     text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -338,8 +349,8 @@ def _write_config(config: Config) -> None:
 
 def _notes(
     config: Config,
-    train: ClassificationTask,
-    test: ClassificationTask,
+    train: Task,
+    test: Task,
     backbone: Backbone,
     max_length: int,
 ) -> list[str]:
@@ -349,7 +360,8 @@ def _notes(
         notes.append(f"data.max_length is {config.data.max_length}, but the backbone reads {max_length} tokens.")
     for name, task in (("training", train), ("test", test)):
         if task.encoded.truncated:
-            notes.append(f"{task.encoded.truncated:,} of {len(task):,} {name} texts were cut to {max_length} tokens.")
+            whole = f"{len(task):,} {name} texts" if isinstance(task, ClassificationTask) else f"the {name} words"
+            notes.append(f"{task.encoded.truncated:,} of {whole} were cut to {max_length} tokens.")
     return notes
 
 

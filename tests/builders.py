@@ -185,6 +185,7 @@ def build_model(
     active: int = 12,
     classes: int = 2,
     chosen: tuple[list[int], Tensor] | None = None,
+    task: Literal["classification", "tagging"] = "classification",
     **settings: Any,
 ) -> LexicalSAE:
     """An untrained model on a tiny backbone, calibrated so that a toy review has about ``active`` active tokens.
@@ -204,15 +205,19 @@ def build_model(
         model = LexicalSAE(
             backbone,
             tokenizer,
-            [f"class {number}" for number in range(classes)],
+            TAGS if task == "tagging" else [f"class {number}" for number in range(classes)],
             config,
             max_length=MAX_POSITIONS,
             dictionary=[token for word in [*POSITIVE, *NEGATIVE] for token in vocabulary.match(word)],
             senses=chosen,
+            task=task,
         )
         for parameter in model.head.parameters():  # it starts near 0, behind which a mistake could hide
             parameter.add_(0.5 * torch.randn_like(parameter))
-    model.calibrate([encode(model, toy_reviews(32)[0])], active / INITIAL_DENSITY)
+    batches: list[tuple[Tensor, ...]] = [encode(model, toy_reviews(32)[0])]
+    if task == "tagging":
+        batches = [(*batches[0], model.by_word(model(*batches[0])).groups)]
+    model.calibrate(batches, active / INITIAL_DENSITY)
     return model.eval()
 
 
@@ -281,3 +286,28 @@ class TableReader(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         return F.normalize(self.embeddings(input_ids), dim=-1)
+
+
+TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+
+#: Names that the tokenizer knows, and some that it splits.
+PLACES, PEOPLE = _words("london paris berlin moscow oslo"), _words("john mary smith evans")
+
+
+def tagged_sentences(n: int, seed: int = 0) -> tuple[list[list[str]], list[list[int]]]:
+    """``n`` short sentences with the number of each word's tag in ``TAGS``; some places are of three words."""
+    generator = random.Random(seed)
+    sentences, tags = [], []
+    for _ in range(n):
+        place, person = generator.choice(PLACES), generator.choice(PEOPLE)
+        noun, adjective = generator.choice(NOUNS), generator.choice(POSITIVE)
+        parts: list[tuple[list[str], list[int]]] = generator.choice(
+            [
+                [(["the", noun, "in"], [0, 0, 0]), ([place], [1]), (["is", adjective, "."], [0, 0, 0])],
+                [([person, generator.choice(PEOPLE)], [3, 4]), (["saw", "a", noun], [0, 0, 0])],
+                [([person], [3]), (["watched", "the"], [0, 0]), (["bank", "of", place], [1, 2, 2])],
+            ]
+        )
+        sentences.append([word for words, _ in parts for word in words])
+        tags.append([tag for _, numbers in parts for tag in numbers])
+    return sentences, tags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -26,6 +26,17 @@ class CircuitState:
     scores: Tensor
     """(N,) the scores z behind `rows.value`, before the gate."""
     region: LinearRegion
+
+    def take(self, rows: Tensor) -> CircuitState:
+        """Some rows (K,), by ascending number."""
+        inside = torch.isin(self.rows.row, rows)
+        return replace(
+            self,
+            logits=self.logits.index_select(0, rows),
+            rows=self.rows.take(rows),
+            scores=self.scores[inside],
+            region=self.region.take(rows),
+        )
 
     @property
     def sparse_vector(self) -> Tensor:

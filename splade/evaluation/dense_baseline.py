@@ -1,4 +1,4 @@
-"""The dense baseline: the same backbone with an ordinary classification head, trained on the same data and budget."""
+"""The dense baseline: the same backbone with an ordinary head, trained on the same data and budget."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from splade.models.backbone import Backbone
 from splade.models.dense import DenseHead
+from splade.models.lexical_sae import first_pieces
 from splade.utils.cuda import Precision, pick_dtype
 
 
@@ -19,7 +20,7 @@ class DenseState:
     """A prediction without an explanation."""
 
     logits: Tensor
-    """(B, C)."""
+    """(R, C)."""
 
 
 class DenseClassifier(nn.Module):
@@ -40,3 +41,7 @@ class DenseClassifier(nn.Module):
 
     def classify(self, hidden: Tensor, attention_mask: Tensor) -> DenseState:
         return DenseState(self.head(hidden, attention_mask))
+
+    def tag(self, hidden: Tensor, words: Tensor) -> DenseState:
+        """A row a word of `words` (B, L), as `LexicalSAE.tag` takes them; by its first piece, as most taggers do."""
+        return DenseState(self.head(hidden, words, torch.where(first_pieces(words), words, -1)))

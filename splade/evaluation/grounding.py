@@ -15,7 +15,7 @@ from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
-from splade.training.task import Batch, ClassificationTask
+from splade.training.task import Batch, Task
 
 SMALLEST_RATING = 1.0
 """Words people rate nearer to zero than this are not clearly good or bad."""
@@ -47,7 +47,7 @@ class Grounding:
     """Whether contributions stand on words that are there, and on what the frozen backbone would also say."""
 
     input_share: float
-    """Share of |contribution| on tokens that are in the text."""
+    """Share of |contribution| on tokens that are in the text; in tagging, on the word itself."""
     frozen_share: float | None
     """Share of |contribution| on tokens among the frozen backbone's highest hundred at their position."""
     self_activation: float
@@ -124,17 +124,19 @@ def positive_class(labels: list[str]) -> int | None:
 
 
 def input_share(batch: Batch, attribution: SparseRows, base: Tensor | None = None) -> tuple[float, float]:
-    """|attribution| on tokens that are in the text, and in all; `base` (V,): the token each column is a sense of."""
-    keys = torch.arange(len(batch.input_ids), device=batch.input_ids.device)[:, None] * attribution.vocab_size
+    """|attribution| on tokens that are in the row's text (of its word), and in all; `base` (V,): the token each column
+    is a sense of."""
+    text = torch.arange(len(batch.input_ids), device=batch.input_ids.device)[:, None].expand_as(batch.input_ids)
+    row = text if batch.words is None else batch.words  # (B, L)
+    keys = (row * attribution.vocab_size + batch.input_ids)[row >= 0]
     token = attribution.token if base is None else base[attribution.token]
-    own = attribution.row * attribution.vocab_size + token
-    there = torch.isin(own, (keys + batch.input_ids).flatten())
+    there = torch.isin(attribution.row * attribution.vocab_size + token, keys)
     size = attribution.value.abs()
     return float(size[there].sum()), float(size.sum())
 
 
 @torch.no_grad()
-def frozen_share(model: LexicalSAE, frozen: Backbone, task: ClassificationTask, rows, batch_size: int) -> float:  # type: ignore[no-untyped-def]
+def frozen_share(model: LexicalSAE, frozen: Backbone, task: Task, rows, batch_size: int) -> float:  # type: ignore[no-untyped-def]
     """Share of |contribution| to the predicted class on tokens that the untrained backbone also proposes there."""
     weight, bias = (t.to(model.device) for t in frozen.decoder())
     agreed = total = 0.0
@@ -154,12 +156,15 @@ def frozen_share(model: LexicalSAE, frozen: Backbone, task: ClassificationTask, 
 
 
 @torch.no_grad()
-def self_activation(model: LexicalSAE, task: ClassificationTask, rows) -> float:  # type: ignore[no-untyped-def]
+def self_activation(model: LexicalSAE, task: Task, rows) -> float:  # type: ignore[no-untyped-def]
     """Of whole-word positions where anything is active: how often the word's own token is the strongest."""
     own = spoken = 0
     whole = model.vocabulary.whole_word.to(model.device)
     for batch in task.in_order(DENSE_TEXTS, model.device, rows):
-        activations: Tensor = model(batch.input_ids, batch.attention_mask).to_dense()  # (B, L, V)
+        sequence = model(batch.input_ids, batch.attention_mask)
+        if batch.words is not None:
+            sequence = model.by_word(sequence, batch.words)
+        activations: Tensor = sequence.to_dense()  # (B, L, V)
         value, strongest = activations.max(-1)
         speaks = (value > 0) & whole[batch.input_ids]
         own += int((speaks & (model.encoder.base[strongest] == batch.input_ids)).sum())

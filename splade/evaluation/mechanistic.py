@@ -25,7 +25,7 @@ from splade.evaluation.grounding import (
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.task import ClassificationTask
+from splade.training.task import ClassificationTask, Task
 
 GROUNDING_TEXTS = 256
 """Test texts for the two slow grounding figures, a seeded sample; the number used is in the results."""
@@ -45,7 +45,7 @@ class DLACheck:
 
 @dataclass(frozen=True)
 class ActiveTokens:
-    """How many vocabulary tokens a text has active."""
+    """How many vocabulary tokens a row, a text or a labelled word, has active."""
 
     mean: float
     p50: float
@@ -86,14 +86,18 @@ def dla_errors(state: CircuitState) -> torch.Tensor:
 
 
 @torch.no_grad()
-def predictions(model, task: ClassificationTask, batch_size: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
-    """Predicted and true classes, in the order of the rows; for any model with `classify`."""
+def all_logits(model, task: Task, batch_size: int) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    """(N, C) in the order of the task's labels, on the processor; for any model with `classify` or `tag`."""
     model.eval()
-    out = np.zeros(len(task), dtype=np.int64)
-    device = next(model.parameters()).device
-    for batch in task.in_order(batch_size, device):
-        out[batch.rows] = task.predict(model, batch).logits.argmax(-1).cpu().numpy()
-    return out, task.labels
+    out = torch.zeros(len(task.labels), len(model.labels))
+    for batch in task.in_order(batch_size, next(model.parameters()).device):
+        out[torch.from_numpy(batch.places)] = task.predict(model, batch).logits.cpu()
+    return out
+
+
+def predictions(model, task: Task, batch_size: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
+    """Predicted and true classes, in the order of the task's labels."""
+    return all_logits(model, task, batch_size).argmax(-1).numpy(), task.labels
 
 
 @torch.no_grad()
@@ -144,7 +148,7 @@ def evaluate(
         accuracy=float((found == true).mean()),
         macro_f1=float(f1_score(true, found, average="macro", zero_division=0)),
         dla=DLACheck(float(error.max()), float(error.mean())),
-        active_tokens=_active(active),
+        active_tokens=active_tokens(active),
         sparsity=1 - float(active.mean()) / model.vocab_size,
         completeness=completeness.result(),
         completeness_tokens=completeness_tokens.result(),
@@ -173,7 +177,8 @@ def lexicon_meter(model: LexicalSAE, config: EvaluationConfig) -> tuple[LexiconM
     return LexiconMeter(config.lexicon, load_lexicon(config.lexicon), model.vocabulary), positive
 
 
-def _active(counts: np.ndarray) -> ActiveTokens:
+def active_tokens(counts: np.ndarray) -> ActiveTokens:
+    """The spread of the active tokens of each row (R,)."""
     heights, edges = np.histogram(counts, bins=min(30, max(1, int(counts.max()) + 1)))
     return ActiveTokens(
         float(counts.mean()),

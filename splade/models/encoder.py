@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +33,28 @@ class SparseSequence:
     attention_mask: Tensor
     """(B, L): 0 for padding."""
     encoder: LexicalEncoder
+    groups: Tensor | None = None
+    """(B, L) the number of the row that each position speaks for, −1 for none; every row has a position, and rows
+    follow one another as their first positions do. None: a row a text."""
+
+    @property
+    def asked(self) -> Tensor | None:
+        """(B, L) bool: the positions that speak for a row, where rows are not whole texts."""
+        return None if self.groups is None else self.groups >= 0
+
+    @cached_property
+    def row_of_position(self) -> Tensor:
+        """(B·L,) the row of each position; −1 at padding, and where nobody asked."""
+        if self.groups is not None:
+            return self.groups.flatten()
+        text = torch.arange(len(self.input_ids), device=self.input_ids.device)[:, None]
+        return torch.where(self.attention_mask > 0, text, -1).flatten()
+
+    @cached_property
+    def num_rows(self) -> int:
+        if self.groups is None:
+            return len(self.input_ids)
+        return int(self.groups.max()) + 1 if self.groups.numel() else 0
 
     def to_dense(self) -> Tensor:
         """(B, L, V) gated activations, the plain definition; for small inputs."""
@@ -99,7 +122,7 @@ class LexicalEncoder(nn.Module):
         Tokens, not yet senses; the floor of a token is that of the sense that opens first.
 
         Supports that look at all positions alike propose only a token's best in each text, unless all are wanted
-        (`everywhere`). A pair that several supports propose is there several times.
+        (`everywhere`) or rows are no texts. A pair that several supports propose is there several times.
 
         The products are float32: a scan in that precision has them already, those of a faster one are done again.
         """
@@ -110,7 +133,8 @@ class LexicalEncoder(nn.Module):
             sequence.attention_mask.bool(),
             self._decoder_for_scan(hidden.dtype),
             self._lowest(torch.where(self.suppressed, torch.inf, floor)) - self.bias.detach(),
-            everywhere,
+            everywhere or sequence.groups is not None,
+            sequence.asked,
         )
         pairs = [support.propose(scene) for support in self.supports]
         position, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
@@ -149,7 +173,7 @@ class LexicalEncoder(nn.Module):
         return self.gate.floor() if self.training else self.gate.floor(EVALUATION_MARGIN)
 
     def pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        """One row a text: the gated rows, and for each entry its highest score z (N,) over the positions.
+        """A row a text, or what `groups` says: the gated rows, and each entry's highest score z (N,) over positions.
 
         In training, entries just below their threshold stay in (with value 0), because θ learns from them.
         """
@@ -163,7 +187,7 @@ class LexicalEncoder(nn.Module):
         """(B, L, V) activations by the plain formula."""
         z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, tokens)
         allowed = torch.stack(
-            [support.allows(sequence.input_ids, sequence.attention_mask.bool()) for support in self.supports]
+            [s.allows(sequence.input_ids, sequence.attention_mask.bool(), sequence.asked) for s in self.supports]
         ).any(0)
         if self.senses is not None:
             z, allowed = z[..., self.base], allowed[..., self.base] & self._chosen(sequence)  # (B, L, V)
@@ -184,8 +208,7 @@ class LexicalEncoder(nn.Module):
 
     @torch.no_grad()
     def pooled_scores(self, sequence: SparseSequence) -> Tensor:
-        """(N,) the pooled score of every token that a support allows anywhere in a text, for all texts of the batch."""
-        length = sequence.input_ids.shape[1]
+        """(N,) the pooled score of every token that a support allows anywhere in a row, for all rows of the batch."""
         position, token, product = self.propose(sequence, torch.full_like(self.gate.theta, -torch.inf))
         z = product + self.bias.index_select(0, token)
-        return z[best_position(position // length, token, z, self.vocab_size)]
+        return z[best_position(sequence.row_of_position[position], token, z, self.vocab_size)]

@@ -49,6 +49,10 @@ class LinearRegion:
     b_eff: Tensor
     """(R, C)."""
 
+    def take(self, rows: Tensor) -> LinearRegion:
+        """Of some rows (K,) only."""
+        return LinearRegion(self.upstream.index_select(0, rows), self.words, self.b_eff.index_select(0, rows))
+
     def of_class(self, classes: Tensor) -> Tensor:
         """(R, H) upstream rows of one class a row."""
         return self.upstream[torch.arange(len(classes), device=classes.device), classes]

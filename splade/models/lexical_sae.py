@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from splade.circuits.core import CircuitState
-from splade.config.schema import ModelConfig
+from splade.circuits.sequence_core import TagCircuitState
+from splade.config.schema import ModelConfig, Task
+from splade.errors import ModelError
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS
@@ -26,7 +28,7 @@ from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
 from splade.utils.cuda import pick_device, pick_dtype
 
-# Texts a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
+# Rows a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
 CALIBRATION_ROWS = 256
 
 # How many times denser than the target a model starts: enough for the warm-up to learn which tokens matter before the
@@ -54,6 +56,7 @@ class LexicalSAE(nn.Module):
 
     sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
     state = model.classify(sparse_seq, attention_mask)      # CircuitState
+    state = model.tag(sparse_seq, words)                    # the same with a row a word: TagCircuitState
     state.logits, state.sparse_vector, state.W_eff, state.b_eff
     """
 
@@ -68,12 +71,13 @@ class LexicalSAE(nn.Module):
         dictionary: Sequence[int] = (),
         senses: tuple[list[int], Tensor] | None = None,
         blank: bool = False,
+        task: Task = "classification",
     ):
         """`senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
-        `blank`: leave out what a saved state dict will fill in."""
+        `blank`: leave out what a saved state dict will fill in. `task`: what the head is trained for."""
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
-        self.config, self.labels, self.tokenizer = config, list(labels), tokenizer
+        self.config, self.labels, self.tokenizer, self.task = config, list(labels), tokenizer, task
         self.record: dict[str, Any] = {}  # of a loaded model: what was saved beside the weights
         self.max_length = min(max_length, backbone.max_length)
         vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
@@ -134,10 +138,38 @@ class LexicalSAE(nn.Module):
 
     def classify(self, sequence: SparseSequence, attention_mask: Tensor | None = None) -> CircuitState:
         """Pool over positions and decide; a row a text. `attention_mask` is already in the sequence, and optional."""
+        return self.decide(*self._pool(sequence))
+
+    def tag(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
+        """Decide on every word; the same encoder, gate and head as for a text, with a row a labelled word.
+
+        `words` (B, L): the number of the word that each position is a piece of, −1 where there is none to decide on; a
+        batch's words are counted from 0 in the order of their first pieces. Without it every position that is neither
+        padding nor special is a word. Positions nobody asks for are not scored.
+        """
+        sequence = self.by_word(sequence, words)
+        rows, scores = self._pool(sequence)
+        if self.config.topk_per_position and not self.training:
+            strongest = rows.strongest(self.config.topk_per_position)
+            rows, scores = rows.select(strongest), scores[strongest]
+        state = self.decide(rows, scores)
+        return TagCircuitState(state.logits, state.rows, state.scores, state.region, sequence)
+
+    def by_word(self, sequence: SparseSequence, words: Tensor | None = None) -> SparseSequence:
+        """The sequence with a row a word in the place of a row a text; `words` as in `tag`."""
+        if words is None:
+            special = self.vocabulary.special.to(self.device)[sequence.input_ids]
+            inside = (sequence.attention_mask > 0) & ~special  # (B, L)
+            words = torch.where(inside, inside.flatten().cumsum(0).view_as(inside) - 1, -1)
+        elif self.config.word_pieces == "first":
+            words = torch.where(first_pieces(words), words, -1)
+        return replace(sequence, groups=words)
+
+    def _pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         rows, scores = self.encoder.pool(sequence)
         if self.training and self.config.token_dropout > 0:
             rows = rows.with_value(F.dropout(rows.value, self.config.token_dropout))
-        return self.decide(rows, scores)
+        return rows, scores
 
     def decide(self, rows: SparseRows, scores: Tensor | None = None) -> CircuitState:
         """The head on any sparse rows, in float32 whatever the backbone's precision."""
@@ -152,20 +184,28 @@ class LexicalSAE(nn.Module):
         return torch.autocast(self.device.type, self.precision)
 
     @torch.no_grad()
-    def calibrate(self, batches: Sequence[tuple[Tensor, Tensor]], active_target: float) -> None:
-        """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a text.
+    def calibrate(self, batches: Sequence[tuple[Tensor, ...]], active_target: float) -> None:
+        """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a row.
 
-        Where a support proposes fewer, nearly all that it proposes start active. The score that a quarter of the
-        target's tokens exceed becomes the gate's unit, and the mean length of a text the pooling's.
+        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag` takes. Where a support proposes
+        fewer, nearly all that it proposes start active. The score that a quarter of the target's tokens exceed becomes
+        the gate's unit, and the mean number of positions a row the pooling's.
         """
         was_training = self.training
         self.eval()
-        scores = [self.encoder.pooled_scores(self(ids.to(self.device), mask.to(self.device))) for ids, mask in batches]
-        self.encoder.pooling.calibrate(sum(float(mask.sum()) for _, mask in batches) / sum(len(m) for _, m in batches))
-        texts, every = sum(len(ids) for ids, _ in batches), torch.cat(scores).cpu().numpy()
+        scores, rows, positions = [], 0, 0
+        for batch in batches:
+            ids, mask, *words = (tensor.to(self.device) for tensor in batch)
+            sequence = self(ids, mask)
+            if words:
+                sequence = self.by_word(sequence, words[0])
+            scores.append(self.encoder.pooled_scores(sequence))
+            rows, positions = rows + sequence.num_rows, positions + int((sequence.row_of_position >= 0).sum())
+        self.encoder.pooling.calibrate(positions / rows)
+        every = torch.cat(scores).cpu().numpy()
         if len(every):
-            share = min(LARGEST_START, INITIAL_DENSITY * active_target * texts / len(every))
-            strong = float(np.quantile(every, 1 - min(0.5, active_target / 4 * texts / len(every))))
+            share = min(LARGEST_START, INITIAL_DENSITY * active_target * rows / len(every))
+            strong = float(np.quantile(every, 1 - min(0.5, active_target / 4 * rows / len(every))))
             scale = max(strong, SMALLEST_SCALE)
             theta = max(float(np.quantile(every, 1 - share)), SMALLEST_START * scale)
             self.encoder.gate.calibrate(theta, scale)
@@ -183,3 +223,20 @@ class LexicalSAE(nn.Module):
         from splade.models.saving import load_model
 
         return load_model(Path(folder)).to(device or pick_device()).eval()
+
+
+def first_pieces(words: Tensor) -> Tensor:
+    """(B, L) bool: where each word of `words` (B, L), as `LexicalSAE.tag` takes them, begins."""
+    flat = words.flatten()
+    before = torch.cat([flat.new_full((1,), -1), flat[:-1]])
+    return ((flat >= 0) & (flat != before)).view_as(words)
+
+
+def check_task(model: LexicalSAE, task: Task) -> None:
+    """Refuse a model that was trained for the other task: its labels would mean nothing."""
+    if model.task != task:
+        does = {"classification": "classifies texts", "tagging": "tags words"}
+        raise ModelError(
+            f"The model {does[model.task]} (its task is {model.task}), and a model for {task} was expected; name "
+            "another model, or train one with --set task=" + task + "."
+        )

@@ -1,4 +1,5 @@
-"""Poolings: how the activations at a text's positions become one sparse row. One class a kind, behind `POOLINGS`."""
+"""Poolings: how the activations at a row's positions, those of a text or of a word, become one sparse row. One class a
+kind, behind `POOLINGS`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from splade.models.projection import best_position
-from splade.models.sparse import Parts, SparseRows
+from splade.models.sparse import Parts, SparseRows, group_log_softmax
 from splade.registry import Registry
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Pooling(nn.Module, ABC):
         super().__init__()
 
     def calibrate(self, length: float) -> None:
-        """Learn how many positions an average text has, before training."""
+        """Learn how many positions an average row has, before training."""
 
     @abstractmethod
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
@@ -39,26 +40,25 @@ class Pooling(nn.Module, ABC):
 class MaxPooling(Pooling):
     """s[v] = max_l gate(z[l, v]): each active token came from one position, its best.
 
-    A gate is monotone in z, so the maximum is taken first and only one score a (text, token) is gated.
+    A gate is monotone in z, so the maximum is taken first and only one score a (row, token) is gated.
     """
 
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        length = sequence.input_ids.shape[1]
+        row_of = sequence.row_of_position
         position, token, product, taken = _columns(encoder, sequence, everywhere=encoder.senses is not None)
         # A token has one bias wherever it stands, so the higher product is the higher score.
         rank = product if taken is None else torch.where(taken > 0.5, product, product - OUT_OF_REACH)
-        best = best_position(position // length, token, rank, encoder.vocab_size)
+        best = best_position(row_of[position], token, rank, encoder.vocab_size)
         position, token, taken = position[best], token[best], None if taken is None else taken[best]
         z, value = encoder.activate(sequence, position, token, product[best], taken)
-        size = len(sequence.input_ids), encoder.vocab_size
-        return SparseRows(position // length, token, position, value, *size), z
+        return SparseRows(row_of[position], token, position, value, sequence.num_rows, encoder.vocab_size), z
 
 
 @POOLINGS.register("attention")
 class AttentionPooling(Pooling):
-    """s[v] = g·Σ_l α_l·gate(z[l, v]),  α = softmax over the text's positions of a learned score q·h_l.
+    """s[v] = g·Σ_l α_l·gate(z[l, v]),  α = softmax over the row's positions of a learned score q·h_l.
 
-    The constant g, the length of an average text, makes a token that fires once about as large as under a maximum: the
+    The constant g, the length of an average row, makes a token that fires once about as large as under a maximum: the
     heads' learning rates are made for values of that size. α is the same for all
     tokens and starts even (q = 0). An entry's value is a known sum over positions, kept beside it as `parts`, so that
     scores of input words stay exact. Only pairs that may pass the gate are ever held.
@@ -75,23 +75,24 @@ class AttentionPooling(Pooling):
         self.gain.fill_(length)
 
     def weights(self, sequence: SparseSequence) -> Tensor:
-        """(B, L) g·α; zero at padding, except that a text of nothing else has it spread evenly, where nothing fires."""
-        score = sequence.hidden.float() @ self.query  # (B, L)
-        padding = sequence.attention_mask == 0
-        return score.masked_fill(padding, torch.finfo(score.dtype).min).softmax(1) * self.gain
+        """(B, L) g·α; zero at positions of no row."""
+        score, row = (sequence.hidden.float() @ self.query).flatten(), sequence.row_of_position  # (B·L,)
+        place = (row >= 0).nonzero(as_tuple=True)[0]
+        alpha = group_log_softmax(score[place], row[place], sequence.num_rows).exp()
+        return torch.zeros_like(score).index_copy(0, place, alpha * self.gain).view_as(sequence.input_ids)
 
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        length = sequence.input_ids.shape[1]
+        places = sequence.input_ids.numel()
         position, token, product, taken = _columns(encoder, sequence, everywhere=True)
-        text = position // length
-        key = (text * encoder.vocab_size + token) * length + position % length  # by text, token and position
+        row = sequence.row_of_position[position]
+        key = (row * encoder.vocab_size + token) * places + position  # by row, token and position
         key, order = torch.sort(key, stable=True)
         first = torch.ones_like(key, dtype=torch.bool)
         first[1:] = key[1:] != key[:-1]  # a pair that two supports propose counts once
         once = order[first]
         position, token, product = position[once], token[once], product[once]
         taken = None if taken is None else taken[once]
-        pairs, entry = torch.unique_consecutive(key[first] // length, return_inverse=True)  # (N,), (M,)
+        pairs, entry = torch.unique_consecutive(key[first] // places, return_inverse=True)  # (N,), (M,)
 
         z, value = encoder.activate(sequence, position, token, product, taken)  # (M,)
         part = value * self.weights(sequence).flatten().index_select(0, position)
@@ -102,7 +103,7 @@ class AttentionPooling(Pooling):
         highest = best_position(row[entry], token, z.detach(), encoder.vocab_size)  # (N,): one a pair, in their order
         spoke = share > 0
         parts = Parts(entry[spoke], position[spoke], share[spoke])
-        size = len(sequence.input_ids), encoder.vocab_size
+        size = sequence.num_rows, encoder.vocab_size
         return SparseRows(row, own, strongest, value, *size, parts), z.index_select(0, highest)
 
 

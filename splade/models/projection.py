@@ -93,8 +93,10 @@ def scan_columns(
     hidden (B, L, d) and table (U, d) in the scan's precision, live (B, L) bool, floor (U,) the score to exceed.
     Returns position (N,), flat index b·L + l of the best position, column (N,) and the score there (N,), in the
     scan's precision. Ties go to any one position. With `everywhere` all live positions above `floor` are returned, not
-    just the best.
+    just the best; positions that are not live then cost nothing.
     """
+    if everywhere:
+        return _scan_positions(hidden, live, table, floor)
     batch, length, width = hidden.shape
     source = _live_source(live)  # (B, L)
     rows = hidden.reshape(-1, width).index_select(0, source.flatten())  # (B·L, d): dead rows repeat a live one
@@ -105,13 +107,6 @@ def scan_columns(
         part = table[start : start + TILE_COLUMNS]  # (T, d)
         tile = space[: len(rows) * len(part)].view(len(rows), len(part))
         tile = torch.mm(rows, part.T, out=tile).view(batch, length, len(part))  # (B, L, T)
-        if everywhere:
-            high = (tile > floor[start : start + TILE_COLUMNS]) & live[..., None]
-            text, place, column = high.nonzero(as_tuple=True)  # (n,)
-            positions.append(text * length + place)
-            columns.append(column + start)
-            scores.append(tile[text, place, column])
-            continue
         highest = tile.amax(1)  # (B, T)
         text, column = (highest > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
         best = tile[text, :, column].argmax(1)  # (n, L) -> (n,)
@@ -121,6 +116,22 @@ def scan_columns(
     position, column, score = torch.cat(positions), torch.cat(columns), torch.cat(scores)
     kept = live.flatten()[position]  # a text without any live position proposes nothing
     return position[kept], column[kept], score[kept]
+
+
+def _scan_positions(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """`scan_columns` with `everywhere`."""
+    place = live.flatten().nonzero(as_tuple=True)[0]  # (P,)
+    rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, place)  # (P, d)
+    space = rows.new_empty(len(rows) * min(TILE_COLUMNS, len(table)))
+    positions, columns, scores = [], [], []
+    for start in range(0, len(table), TILE_COLUMNS):
+        part = table[start : start + TILE_COLUMNS]  # (T, d)
+        tile = torch.mm(rows, part.T, out=space[: len(rows) * len(part)].view(len(rows), len(part)))  # (P, T)
+        row, column = (tile > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
+        positions.append(place[row])
+        columns.append(column + start)
+        scores.append(tile[row, column])
+    return torch.cat(positions), torch.cat(columns), torch.cat(scores)
 
 
 def _live_source(live: Tensor) -> Tensor:

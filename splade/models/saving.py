@@ -46,6 +46,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
         settings = {
             "format": FORMAT,
             "model": asdict(model.config),
+            "task": model.task,
             "labels": model.labels,
             "max_length": model.max_length,
             "head": model.backbone.head,
@@ -105,6 +106,7 @@ def load_model(folder: Path) -> LexicalSAE:
             max_length=settings["max_length"],
             senses=(tokens, torch.zeros(len(tokens), config.senses, backbone.hidden_size)) if tokens else None,
             blank=True,
+            task=settings.get("task", "classification"),  # models saved before there was tagging
         )
         model.load_state_dict(load_file(folder / WEIGHTS))
     except LexicalSAEError:

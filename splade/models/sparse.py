@@ -24,8 +24,9 @@ class Parts:
 class SparseRows:
     """Entries (row, token, position, value), sorted by row and then token; no (row, token) occurs twice.
 
-    A row is a text (classification) or a position (tagging). `position` is the flat index b·L + l of the input position
-    an entry came from, or most of it; what needs the whole truth, such as exact scores of words, asks `by_position`.
+    A row is a text (classification) or a labelled word (tagging). `position` is the flat index b·L + l of the input
+    position an entry came from, or most of it; what needs the whole truth, such as exact scores of words, asks
+    `by_position`.
     """
 
     row: Tensor
@@ -68,6 +69,17 @@ class SparseRows:
             parts = Parts(index[parts.entry[kept]], parts.position[kept], parts.share[kept])
         return replace(self, row=row, token=token, position=position, value=value, parts=parts)
 
+    def take(self, rows: Tensor) -> SparseRows:
+        """Some rows, by ascending number (K,), with all their entries."""
+        number = torch.full((self.num_rows,), -1, device=rows.device)
+        number[rows] = torch.arange(len(rows), device=rows.device)
+        kept = self.select(number[self.row] >= 0)
+        return replace(kept, row=number[kept.row], num_rows=len(rows))
+
+    def strongest(self, k: int) -> Tensor:
+        """(N,) bool: the k highest values of each row; all of a row with no more than k."""
+        return self.rank_in_row(self.value.detach()) < k
+
     def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
         """The values by where they arose: entry, position and value (M,), sorted by entry; they sum to the values."""
         if self.parts is None:
@@ -93,3 +105,10 @@ class SparseRows:
         flat = torch.zeros(self.num_rows * self.vocab_size, dtype=self.value.dtype, device=self.value.device)
         flat = flat.index_add(0, self.row * self.vocab_size + self.token, self.value)
         return flat.view(self.num_rows, self.vocab_size)
+
+
+def group_log_softmax(score: Tensor, group: Tensor, groups: int) -> Tensor:
+    """(M,) log softmax within each group of entries; `group` (M,)."""
+    highest = torch.full((groups,), -torch.inf, device=score.device).scatter_reduce(0, group, score.detach(), "amax")
+    score = score - highest[group]
+    return score - score.new_zeros(groups).index_add(0, group, score.exp()).log()[group]

@@ -43,6 +43,8 @@ class Scene:
     """(V,) the dot product h·E[v] a pair must exceed to matter."""
     everywhere: bool = False
     """Whether all positions of a token are wanted, not just its best in each text."""
+    asked: Tensor | None = None
+    """(B, L) bool: the only positions that may speak; None: all."""
 
 
 class Support(nn.Module, ABC):
@@ -54,19 +56,23 @@ class Support(nn.Module, ABC):
         super().__init__()
         self.vocabulary = vocabulary
         excluded = vocabulary.stop | vocabulary.special if exclude_stop_words else torch.zeros_like(vocabulary.stop)
-        self.register_buffer("excluded", excluded, persistent=False)  # (V,): neither read nor fired
+        self.register_buffer("excluded", excluded, persistent=False)  # (V,): never fired; read only where asked
 
     @abstractmethod
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
         """Pairs (position (N,) flat index b·L + l, token (N,)) that may pass the gate, and their h·E (N,)."""
 
     @abstractmethod
-    def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
+    def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
         """(B, L, V) bool, the definition that `propose` must agree with; for tests and `to_dense()`."""
 
-    def live(self, input_ids: Tensor, attended: Tensor) -> Tensor:
-        """(B, L) positions that may speak."""
-        return attended & ~self.excluded[input_ids]
+    def live(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
+        """(B, L) positions that may speak: those `asked`, else all without an excluded token.
+
+        Asked for by name, a stop word may say what it is ("of" in "Bank of England" is part of an entity): by other
+        words, since its own token never fires.
+        """
+        return attended & (~self.excluded[input_ids] if asked is None else asked)
 
 
 class _Columns(Support):
@@ -75,16 +81,16 @@ class _Columns(Support):
     tokens: Tensor  # (U,)
 
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
-        live = self.live(scene.input_ids, scene.attended)
+        live = self.live(scene.input_ids, scene.attended, scene.asked)
         whole = len(self.tokens) == len(scene.decoder)
         table = scene.decoder if whole else scene.decoder.index_select(0, self.tokens)
         floor = scene.floor if whole else scene.floor.index_select(0, self.tokens)
         position, column, score = scan_columns(scene.hidden, live, table, floor, scene.everywhere)
         return position, self.tokens[column], score
 
-    def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
+    def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
         columns = torch.zeros_like(self.excluded).index_fill_(0, self.tokens, True)
-        return self.live(input_ids, attended)[..., None] & columns
+        return self.live(input_ids, attended, asked)[..., None] & columns
 
 
 @SUPPORTS.register("full")
@@ -172,13 +178,13 @@ class NeighbourhoodSupport(Support):
         """Whether a split word is a stop word, a number or a mark ("1987" in pieces), when such are excluded."""
         return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
 
-    def candidates(self, input_ids: Tensor, attended: Tensor) -> tuple[Tensor, Tensor]:
+    def candidates(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Live positions (P,) as flat indices and the tokens (P, k) that may fire there."""
         split, word = self._split_words_of(input_ids, attended)
         ids = input_ids.flatten()
         tokens = self.neighbours.index_select(0, ids).long()  # (B·L, k)
-        live = (word >= 0) & ~self.excluded[ids]
-        for number in [number for number, pieces in split.items() if self._is_silent(pieces)]:
+        live = (word >= 0) & self.live(input_ids, attended, asked).flatten()
+        for number in [number for number, p in split.items() if asked is None and self._is_silent(p)]:
             live &= word != number
             del split[number]
         if split:
@@ -188,11 +194,13 @@ class NeighbourhoodSupport(Support):
             found = self.reader.read(list(split.values()))  # (S, k)
             tokens = torch.where((row >= 0)[:, None], found[row], tokens)
             live |= row >= 0
+        if asked is not None:
+            live &= asked.flatten()
         position = live.nonzero(as_tuple=True)[0]
         return position, tokens[position]
 
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
-        position, tokens = self.candidates(scene.input_ids, scene.attended)  # (P,), (P, k)
+        position, tokens = self.candidates(scene.input_ids, scene.attended, scene.asked)  # (P,), (P, k)
         hidden = scene.hidden.reshape(-1, scene.hidden.shape[-1])  # (B·L, d)
         score = hidden.new_empty(tokens.shape)  # (P, k)
         step = max(1, PAIR_CHUNK // tokens.shape[1])
@@ -203,9 +211,9 @@ class NeighbourhoodSupport(Support):
         place, slot = (score > scene.floor[tokens]).nonzero(as_tuple=True)
         return position[place], tokens[place, slot], score[place, slot]
 
-    def allows(self, input_ids: Tensor, attended: Tensor) -> Tensor:
+    def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
         allowed = torch.zeros(input_ids.numel(), len(self.excluded), dtype=torch.bool, device=input_ids.device)
-        position, tokens = self.candidates(input_ids, attended)
+        position, tokens = self.candidates(input_ids, attended, asked)
         allowed[position[:, None], tokens] = True
         return allowed.view(*input_ids.shape, -1)
 

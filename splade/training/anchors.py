@@ -17,6 +17,7 @@ from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import frozen_copy
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.sparse import group_log_softmax
 from splade.models.support import NeighbourhoodSupport
 from splade.registry import Registry
 
@@ -49,7 +50,7 @@ class Anchor(ABC):
 
 @ANCHORS.register("own_token")
 class OwnToken(Anchor):
-    """Mean over a text's words of −log softmax(z over the word's neighbourhood)[the word's own token].
+    """Mean over a row's words of −log softmax(z over the word's neighbourhood)[the word's own token].
 
     Each word's own token is to score highest among those that may speak for it, so that a neighbour cannot take its
     place and stand for a class instead. Words that the tokenizer splits have no token of their own and do not count.
@@ -60,16 +61,17 @@ class OwnToken(Anchor):
         self.neighbourhood = _neighbourhood(model)
 
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
-        ids = sequence.input_ids
-        position, tokens = self.neighbourhood.candidates(ids, sequence.attention_mask.bool())  # (P,), (P, k)
+        ids, rows = sequence.input_ids, sequence.num_rows
+        attended = sequence.attention_mask.bool()
+        position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked)  # (P,), (P, k)
         own = tokens == ids.flatten()[position][:, None]
         there = own.any(1)
         position, tokens, answer = position[there], tokens[there], own[there].int().argmax(1)
         pairs = position[:, None].expand_as(tokens).flatten(), tokens.flatten()
         z = self.model.encoder.scores(sequence, *pairs).view(tokens.shape)  # (P, k)
-        text = position // ids.shape[1]
-        total = z.new_zeros(len(ids)).index_add(0, text, F.cross_entropy(z, answer, reduction="none"))
-        return total / torch.bincount(text, minlength=len(ids)).clamp(min=1)
+        row = sequence.row_of_position[position]
+        total = z.new_zeros(rows).index_add(0, row, F.cross_entropy(z, answer, reduction="none"))
+        return total / torch.bincount(row, minlength=rows).clamp(min=1)
 
 
 @ANCHORS.register("frozen_scores")
@@ -92,8 +94,8 @@ class FrozenScores(Anchor):
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
         position, frozen = self._sample(sequence)  # (P,), (P, V)
         group, token = self._tokens(state, sequence.input_ids.numel(), position, frozen)  # (M,): which position, token
-        p = _log_softmax(frozen[group, token], group, len(position))
-        q = _log_softmax(self.model.encoder.scores(sequence, position[group], token), group, len(position))
+        p = group_log_softmax(frozen[group, token], group, len(position))
+        q = group_log_softmax(self.model.encoder.scores(sequence, position[group], token), group, len(position))
         mean = (p.exp() * (p - q)).sum() / max(1, len(position))
         return mean.expand(len(state.logits))
 
@@ -105,6 +107,8 @@ class FrozenScores(Anchor):
         with self.model.autocast():
             hidden = self.backbone(ids[texts], mask[texts])  # (T, L, d)
         words = (mask[texts] > 0) & ~self.model.vocabulary.special.to(ids.device)[ids[texts]]
+        if sequence.asked is not None:
+            words &= sequence.asked[texts]
         text, place = words.nonzero(as_tuple=True)
         some = torch.randperm(len(text))[:FROZEN_POSITIONS].to(ids.device)
         text, place = text[some], place[some]
@@ -130,9 +134,9 @@ class Register(Anchor):
 
         Σ_{j not there} |a_j| / Σ_j |a_j|   +   Σ_j relu(S_j − 1/10),      S_j = token j's share of the batch's |a|
 
-    with a the attributions to the label. A token is there if it stands in the text or is a neighbour of a word that
-    does. The first is each row's own; the second, the batch's, is the same for all rows, and means little in batches of
-    a few texts.
+    with a the attributions to the label. A token is there if it stands in the row's text (in tagging: is the word) or
+    is a neighbour of a word that does. The first is each row's own; the second, the batch's, is the same for all rows,
+    and means little in batches of a few texts.
     """
 
     def __init__(self, model: LexicalSAE):
@@ -141,11 +145,11 @@ class Register(Anchor):
 
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
         attribution = compute_attribution_tensor(state, labels)
-        size, vocab, length = attribution.value.abs(), attribution.vocab_size, sequence.input_ids.shape[1]
-        position, tokens = self.neighbourhood.candidates(sequence.input_ids, sequence.attention_mask.bool())
-        text = torch.arange(len(sequence.input_ids), device=tokens.device)[:, None]  # (B, 1)
-        near = ((position // length)[:, None] * vocab + tokens).flatten()
-        there = torch.cat([near, (text * vocab + sequence.input_ids).flatten()])
+        size, vocab, row = attribution.value.abs(), attribution.vocab_size, sequence.row_of_position
+        attended = sequence.attention_mask.bool()
+        position, tokens = self.neighbourhood.candidates(sequence.input_ids, attended, sequence.asked)
+        near = (row[position][:, None] * vocab + tokens).flatten()
+        there = torch.cat([near, (row * vocab + sequence.input_ids.flatten())[row >= 0]])
         absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], there)
         of_row = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)
         tokens, entry = attribution.token.unique(return_inverse=True)
@@ -160,10 +164,3 @@ def _neighbourhood(model: LexicalSAE) -> NeighbourhoodSupport:
             return support
     made = NeighbourhoodSupport(model.vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
     return made.to(model.device)
-
-
-def _log_softmax(score: Tensor, group: Tensor, groups: int) -> Tensor:
-    """(M,) log softmax within each group of entries; `group` (M,)."""
-    highest = torch.full((groups,), -torch.inf, device=score.device).scatter_reduce(0, group, score.detach(), "amax")
-    score = score - highest[group]
-    return score - score.new_zeros(groups).index_add(0, group, score.exp()).log()[group]

@@ -26,8 +26,8 @@ class Guide(nn.Module):
         self.head = DenseHead(width, GUIDE_WIDTH, num_classes)
 
     def forward(self, sequence: SparseSequence, logits: Tensor, labels: Tensor) -> Tensor:
-        """`logits` (R, C): what the sparse head said of the same texts."""
-        guide = self.head(sequence.hidden, sequence.attention_mask)  # (R, C)
+        """`logits` (R, C): what the sparse head said of the same rows."""
+        guide = self.head(sequence.hidden, sequence.attention_mask, sequence.groups)  # (R, C)
         log_p = F.log_softmax(guide.detach(), -1)
         distance = F.kl_div(F.log_softmax(logits, -1), log_p, log_target=True, reduction="none").sum(-1)
         return F.cross_entropy(guide, labels, reduction="none") + distance

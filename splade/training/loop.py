@@ -38,7 +38,7 @@ from splade.training.optim import (
 from splade.training.progress import TrainingProgress
 from splade.training.resume import capture, cut_history, restore, trainable
 from splade.training.selection import Kept, satisfies
-from splade.training.task import ClassificationTask
+from splade.training.task import Task
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Trainer:
     def __init__(
         self,
         model: nn.Module,
-        train: ClassificationTask,
-        validation: ClassificationTask,
+        train: Task,
+        validation: Task,
         config: TrainingConfig,
         *,
         batch_size: int,
@@ -175,14 +175,14 @@ class Trainer:
             self.geco.tau,
             self.kept.step,
             self.kept.satisfied,
-            {"accuracy": self.kept.accuracy, "ce": self.kept.ce, "active": self.kept.active},
+            {self.validation_task.figure: self.kept.score, "ce": self.kept.ce, "active": self.kept.active},
             stopped,
         )
 
     def _optimise(self, interrupted: bool = False) -> tuple[float, Totals, bool]:
         """One optimiser step over its accumulated batches; also tells whether any process was `interrupted`."""
         groups = self._step_batches()
-        rows = sum(len(batch) for batch in groups)
+        rows = sum(self.train_task.size(batch) for batch in groups)
         totals, loss_sum = Totals.empty(self.device), torch.zeros((), device=self.device)
         circuit_phase = self.step >= self.warmup
         for batch_rows in groups:
@@ -192,7 +192,10 @@ class Trainer:
             batch = self.train_task.batch(mine).to(self.device)
             sequence = self.model(batch.input_ids, batch.attention_mask)
             state = self.train_task.decide(self.model, sequence, batch)
-            loss, part = self.objective(self.model, state, batch.labels, circuit_phase, self.geco.weight, sequence)
+            chosen = self.train_task.circuit_rows(batch.labels) if circuit_phase else None
+            loss, part = self.objective(
+                self.model, state, batch.labels, circuit_phase, self.geco.weight, sequence, chosen
+            )
             (loss / rows).backward()
             totals.sums += part.sums
             loss_sum += loss.detach() / rows
@@ -291,15 +294,17 @@ class Trainer:
 
     @torch.no_grad()
     def _validate(self) -> dict[str, float]:
-        sums = torch.zeros(3, device=self.device)
-        rows = np.arange(len(self.validation_task))[self.rank :: self.world]
-        for batch in self.validation_task.in_order(64, self.device, rows):
-            state = self.validation_task.predict(self.model, batch)
+        task = self.validation_task
+        logits = torch.zeros(len(task.labels), self.num_classes, device=self.device)  # (N, C), each by one process
+        sums = torch.zeros(2, device=self.device)
+        for batch in task.in_order(64, self.device, np.arange(len(task))[self.rank :: self.world]):
+            state = task.predict(self.model, batch)
+            logits[torch.from_numpy(batch.places).to(self.device)] = state.logits
             ce = self.objective.cross_entropy(state.logits, batch.labels).sum()
             active = float(len(state.rows)) if isinstance(self.model, LexicalSAE) else 0.0
-            sums += torch.stack([(state.logits.argmax(-1) == batch.labels).sum(), ce, ce.new_tensor(active)])
-        accuracy, ce, active = (self._add_up(sums) / len(self.validation_task)).tolist()
-        return {"accuracy": accuracy, "ce": ce, "active": active}
+            sums += torch.stack([ce, ce.new_tensor(active)])
+        ce, active = (self._add_up(sums) / len(task.labels)).tolist()
+        return {task.figure: task.score(self._add_up(logits)), "ce": ce, "active": active}
 
     def _validate_and_keep(self, progress: TrainingProgress) -> bool:
         """Validate, keep the weights if they are the best so far; whether patience has run out."""
@@ -308,14 +313,16 @@ class Trainer:
             figures = self._validate()
             eligible = phase == "circuit" or not self.objective.recipe.has_circuit_phase
             satisfied = satisfies(figures["active"], self.objective.recipe, self.geco, self.config)
-            candidate = Kept(self.step, satisfied, figures["accuracy"], figures["ce"], figures["active"])
+            score = figures[self.validation_task.figure]
+            candidate = Kept(self.step, satisfied, score, figures["ce"], figures["active"])
             better = eligible and candidate.rank > self.kept.rank
             if better:
                 candidate.weights = {name: p.detach().clone() for name, p in trainable(self.model).items()}
                 self.kept = candidate
         self._write_line({"step": self.step, "phase": phase, "validation": figures})
         active = f", {figures['active']:.1f} active tokens" if figures["active"] else ""
-        progress.say(f"step {self.step}: validation accuracy {figures['accuracy']:.4f}, ce {figures['ce']:.3f}{active}")
+        figure = self.validation_task.figure
+        progress.say(f"step {self.step}: validation {figure} {score:.4f}, ce {figures['ce']:.3f}{active}")
         self.stale = 0 if better or not eligible else self.stale + 1
         return self._out_of_patience
 

@@ -16,7 +16,7 @@ from splade.config.schema import Config
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.training.optim import parameter_groups
-from splade.training.task import ClassificationTask
+from splade.training.task import Task
 from splade.utils.cuda import pick_dtype
 
 # Share of positions that must be guessed, and what stands there instead (Devlin et al., 2019): the mask, any token, or
@@ -42,7 +42,7 @@ class _MaskedLM(nn.Module):
 
 
 def mlm_warmup(
-    backbone: Backbone, tokenizer: PreTrainedTokenizerFast, task: ClassificationTask, config: Config, batch_size: int
+    backbone: Backbone, tokenizer: PreTrainedTokenizerFast, task: Task, config: Config, batch_size: int
 ) -> list[dict[str, Any]]:
     """Teach `backbone` masked-token prediction on the training texts; returns lines for `metrics.jsonl`.
 
@@ -90,7 +90,7 @@ def mlm_warmup(
     return lines
 
 
-def _epochs(task: ClassificationTask, batch_size: int, seed: int) -> Iterator[np.ndarray]:
+def _epochs(task: Task, batch_size: int, seed: int) -> Iterator[np.ndarray]:
     """Rows of batches, epoch after epoch without end."""
     batches = task.batches(batch_size, seed, shuffle=True)
     for epoch in itertools.count():

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from splade.circuits.core import CircuitState
 from splade.circuits.losses import COMPLETENESS, SEPARATIONS, FrequencyPenalty, sharpness_loss, token_counts
+from splade.circuits.sequence_core import TagCircuitState
 from splade.circuits.sparsity import SPARSITIES, DocumentFrequencyFlops
 from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
@@ -73,18 +74,22 @@ class Objective(nn.Module):
         circuit_phase: bool,
         ce_weight: float,
         sequence: SparseSequence | None = None,
+        chosen: Tensor | None = None,
     ) -> tuple[Tensor, Totals]:
         """Loss summed over rows, to be divided by the rows of the whole step, and the totals to report.
 
-        `sequence`: what `state` was computed from, for guide and anchor to read.
+        `sequence`: what `state` was computed from, for guide and anchor to read. `chosen` (K,): the rows whose
+        circuits are looked at, for all; None: each its own.
         """
+        if isinstance(state, TagCircuitState):
+            sequence = state.sequence
         ce = self.cross_entropy(state.logits, labels)
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
         loss = ce.sum()
         if isinstance(model, LexicalSAE):
             terms["active"] = state.rows.sum_rows(model.encoder.gate.opens(state.scores, state.rows.token).float())
         if circuit_phase and isinstance(model, LexicalSAE):
-            circuit = self._circuit_terms(model, state, labels)
+            circuit = self._circuit_terms(model, state, labels, chosen)
             loss = ce_weight * ce.sum() + sum(self._weighed(name, term).sum() for name, term in circuit.items())
             terms |= circuit
         if self.guide is not None and sequence is not None:
@@ -96,22 +101,29 @@ class Objective(nn.Module):
         sums = torch.stack([terms[name].detach().sum() if name in terms else ce.new_zeros(()) for name in TERMS])
         return loss, Totals(sums, len(labels))
 
-    def _circuit_terms(self, model: LexicalSAE, state: CircuitState, labels: Tensor) -> dict[str, Tensor]:
-        gate, terms = model.encoder.gate, {}
-        attribution = compute_attribution_tensor(state, labels)
+    def _circuit_terms(
+        self, model: LexicalSAE, state: CircuitState, labels: Tensor, chosen: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """(R,) each. What goes by attributions looks at the `chosen` rows, whose mean then stands for every row; what
+        goes by counts of active tokens looks at all rows."""
+        gate, terms, rows = model.encoder.gate, {}, len(labels)
+        part, own = (state, labels) if chosen is None else (state.take(chosen), labels[chosen])
+        attribution = compute_attribution_tensor(part, own)
         if self.recipe.completeness:
             completeness, share = COMPLETENESS.get(self.recipe.completeness), self.config.sparsity_target
-            terms["completeness"] = completeness(model, state, attribution, share, labels)
+            terms["completeness"] = completeness(model, part, attribution, share, own)
         if self.recipe.separation:
-            terms["separation"] = self.separation(attribution, labels)
-            sums, counts = self.separation.class_sums(attribution, labels)
+            terms["separation"] = self.separation(attribution, own)
+            sums, counts = self.separation.class_sums(attribution, own)
             self._remember("attributions", sums)
             self._remember("classes", counts)
+        if self.recipe.sharpness:
+            terms["sharpness"] = sharpness_loss(part, attribution)
+        if chosen is not None:
+            terms = {name: term.mean().expand(rows) for name, term in terms.items()}
         if self.recipe.sparsity:
             terms["sparsity"] = self.sparsity(state, gate, self.active_before)
             self._remember("active", gate.opens(state.scores, state.rows.token).sum().float())
-        if self.recipe.sharpness:
-            terms["sharpness"] = sharpness_loss(state, attribution)
         if self.recipe.frequency:
             terms["frequency"] = self.frequency(state, gate)
         if self._counting:

@@ -19,19 +19,20 @@ class Kept:
 
     step: int = 0
     satisfied: bool = False
-    accuracy: float = -1.0
+    score: float = -1.0
+    """The task's figure: accuracy, or entity F1."""
     ce: float = math.inf
     active: float = math.nan
     weights: dict[str, Tensor] = field(default_factory=dict)
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Checkpoints are compared by: constraint satisfied, accuracy, cross-entropy."""
-        return self.satisfied, self.accuracy, -self.ce
+        """Checkpoints are compared by: constraint satisfied, score, cross-entropy."""
+        return self.satisfied, self.score, -self.ce
 
     def figures(self) -> dict[str, float | int | bool]:
         """Everything but the weights."""
-        return {name: getattr(self, name) for name in ("step", "satisfied", "accuracy", "ce", "active")}
+        return {name: getattr(self, name) for name in ("step", "satisfied", "score", "ce", "active")}
 
 
 def satisfies(active: float, recipe: Recipe, geco: GECOController, config: TrainingConfig) -> bool:

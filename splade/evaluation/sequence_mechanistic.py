@@ -1,0 +1,189 @@
+"""Everything that is measured of a tagger on the test split after training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
+from splade.config.schema import EvaluationConfig
+from splade.evaluation.grounding import Grounding, frozen_share, input_share, self_activation
+from splade.evaluation.mechanistic import (
+    CIRCUIT_TOKENS,
+    GROUNDING_TEXTS,
+    ActiveTokens,
+    DLACheck,
+    active_tokens,
+    dla_errors,
+)
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.task import TaggingTask
+
+TOP_K = (20, 200)
+"""Caps on a word's active tokens whose price is measured."""
+
+
+@dataclass(frozen=True)
+class Entities:
+    """Entities found against those there are; one counts as found if its words and its type are right (`seqeval`)."""
+
+    precision: float
+    recall: float
+    f1: float
+    support: int
+    """Entities there are."""
+
+
+@dataclass(frozen=True)
+class EntityScores:
+    """How well tags name entities."""
+
+    f1: float
+    """Micro-averaged over the entities of all types, as the two that follow."""
+    precision: float
+    recall: float
+    per_type: dict[str, Entities]
+    token_accuracy: float
+    """Share of words with the right tag."""
+
+
+@dataclass(frozen=True)
+class CappedAt:
+    """A tagger whose words keep only their strongest active tokens."""
+
+    f1: float
+    active_tokens: float
+    """Mean a word."""
+    capped: float
+    """Share of words that had more; the others are as they were."""
+
+
+@dataclass(frozen=True)
+class TaggingEvaluation(EntityScores):
+    """The figures of one tagger on one test split. A row is a word, its class the tag decoded for it."""
+
+    argmax_f1: float
+    """F1 of each word's most probable tag, whether or not the sequence is a possible one."""
+    topk_per_position: dict[int, CappedAt]
+    dla: DLACheck
+    active_tokens: ActiveTokens
+    sparsity: float
+    """Share of the vocabulary that is silent at an average word."""
+    completeness: dict[float, CompletenessAt]
+    """By the share of a word's active tokens that is kept; accuracy is that of tags."""
+    completeness_tokens: dict[int, CompletenessAt]
+    """By the number of tokens kept."""
+    completeness_entities: dict[float, CompletenessAt]
+    """The same at words of entities alone: most words are O, which the bias alone may say."""
+    completeness_entities_tokens: dict[int, CompletenessAt]
+    separation: Separation
+    grounding: Grounding
+    words: int
+    """Words the figures from `dla` on were measured on."""
+    evaluated: int
+    """Sentences, or windows of longer ones, these words are in."""
+
+
+def entity_scores(task: TaggingTask, tags: np.ndarray) -> EntityScores:
+    """The scores of tags (N,) of all words of the task."""
+    from seqeval.metrics import classification_report
+
+    report = classification_report(task.names(task.labels), task.names(tags), output_dict=True, zero_division=0)
+    found = {
+        name: Entities(float(row["precision"]), float(row["recall"]), float(row["f1-score"]), int(row["support"]))
+        for name, row in report.items()
+    }
+    micro = found.get("micro avg", Entities(0.0, 0.0, 0.0, 0))
+    per_type = {name: row for name, row in found.items() if not name.endswith(" avg")}
+    return EntityScores(micro.f1, micro.precision, micro.recall, per_type, float((tags == task.labels).mean()))
+
+
+@torch.no_grad()
+def evaluate_tagging(
+    model: LexicalSAE,
+    task: TaggingTask,
+    config: EvaluationConfig,
+    *,
+    share: float,
+    frozen: Backbone | None,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda texts: None,
+) -> TaggingEvaluation:
+    """Measure a tagger on a split; arguments as for `splade.evaluation.mechanistic.evaluate`.
+
+    A sentence is decoded as a whole and may lie in several windows, so all words are predicted before any is explained.
+    """
+    model.eval()
+    logits, capped = _predict(model, task, config.batch_size)
+    tags = task.decode(logits)  # (N,)
+    rows = np.arange(len(task))
+    if 0 < config.max_samples < len(rows):
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: config.max_samples])
+    meters = [CompletenessMeter(model, config.completeness_shares, seed) for _ in range(2)]
+    meters_tokens = [CompletenessMeter(model, list(CIRCUIT_TOKENS), seed) for _ in range(2)]
+    separation = SeparationMeter(len(model.labels), model.vocab_size, share)
+    counts, errors = [], []
+    there = total = 0.0
+    for batch in task.in_order(config.batch_size, model.device, rows):
+        state = task.predict(model, batch)
+        classes = torch.from_numpy(tags[batch.places]).to(model.device)
+        attribution = compute_attribution_tensor(state, classes)
+        errors.append(dla_errors(state).cpu())
+        separation.add(state, attribution, classes)
+        named = (batch.labels != task.iob2.outside).nonzero(as_tuple=True)[0]
+        part, of_part = state.take(named), attribution.take(named)
+        for everywhere, entities in (meters, meters_tokens):
+            everywhere.add(state, attribution, batch.labels)
+            entities.add(part, of_part, batch.labels[named])
+        on_word, everything = input_share(batch, attribution, model.encoder.base)
+        there, total = there + on_word, total + everything
+        counts.append(attribution.counts.cpu())
+        advance(len(batch.rows))
+    active, error = torch.cat(counts).numpy(), torch.cat(errors)
+    sample = np.sort(np.random.default_rng(seed).permutation(rows)[:GROUNDING_TEXTS])
+    return TaggingEvaluation(
+        **vars(entity_scores(task, tags)),
+        argmax_f1=entity_scores(task, logits.argmax(-1).numpy()).f1,
+        topk_per_position=capped,
+        dla=DLACheck(float(error.max()), float(error.mean())),
+        active_tokens=active_tokens(active),
+        sparsity=1 - float(active.mean()) / model.vocab_size,
+        completeness=meters[0].result(),
+        completeness_tokens=meters_tokens[0].result(),
+        completeness_entities=meters[1].result(),
+        completeness_entities_tokens=meters_tokens[1].result(),
+        separation=separation.result(seed),
+        grounding=Grounding(
+            input_share=there / total if total else 0.0,
+            frozen_share=frozen_share(model, frozen, task, sample, config.batch_size) if frozen is not None else None,
+            self_activation=self_activation(model, task, sample),
+            lexicon=None,
+            texts=len(sample),
+        ),
+        words=len(active),
+        evaluated=len(rows),
+    )
+
+
+def _predict(model: LexicalSAE, task: TaggingTask, batch_size: int) -> tuple[Tensor, dict[int, CappedAt]]:
+    """Logits (N, C) of all words, and what is left of the tagger under each cap."""
+    whole = torch.zeros(len(task.labels), len(model.labels))
+    capped = {k: torch.zeros_like(whole) for k in TOP_K}
+    counts = []
+    for batch in task.in_order(batch_size, model.device):
+        state, places = task.predict(model, batch), torch.from_numpy(batch.places)
+        whole[places] = state.logits.cpu()
+        for k, logits in capped.items():
+            logits[places] = model.decide(state.rows.select(state.rows.strongest(k))).logits.cpu()
+        counts.append(state.rows.counts.cpu())
+    active = torch.cat(counts).numpy()
+    return whole, {
+        k: CappedAt(task.score(logits), float(active.clip(max=k).mean()), float((active > k).mean()))
+        for k, logits in capped.items()
+    }

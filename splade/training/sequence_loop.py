@@ -1,0 +1,23 @@
+"""Training a tagger: the one loop, with a tagging task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from splade.config.schema import TrainingConfig
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.loop import Trainer, TrainingOutcome
+from splade.training.task import TaggingTask
+
+
+def train_sequence(
+    model: LexicalSAE,
+    train: TaggingTask,
+    validation: TaggingTask,
+    config: TrainingConfig,
+    *,
+    resume: bool = False,
+    **options: Any,
+) -> TrainingOutcome:
+    """Train `model` to tag words; `options` are those of `Trainer`."""
+    return Trainer(model, train, validation, config, **options).run(resume)

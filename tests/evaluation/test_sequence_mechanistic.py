@@ -1,0 +1,104 @@
+"""What is measured of a tagger: by `seqeval`, on what `tag()` returned, for the tags that were decoded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from splade.config.schema import EvaluationConfig
+from splade.data.types import TaggedSplit
+from splade.evaluation.grounding import input_share
+from splade.evaluation.mechanistic import all_logits
+from splade.evaluation.sequence_mechanistic import TaggingEvaluation, entity_scores, evaluate_tagging
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.task import TaggingTask
+from tests.builders import TAGS, build_model, tagged_sentences
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
+    return build_model(tmp_path_factory.mktemp("tagger"), "neighbourhood+dictionary", task="tagging", active=25)
+
+
+@pytest.fixture(scope="module")
+def task(model: LexicalSAE) -> TaggingTask:
+    return TaggingTask(TaggedSplit(*tagged_sentences(24)), model.tokenizer, 10, TAGS)  # some in several windows
+
+
+@pytest.fixture(scope="module")
+def found(model: LexicalSAE, task: TaggingTask) -> TaggingEvaluation:
+    return evaluate_tagging(model, task, EvaluationConfig(), share=0.1, frozen=model.backbone)
+
+
+def test_entities_count_whole_and_with_their_type(model: LexicalSAE) -> None:
+    split = TaggedSplit([["bank", "of", "london"], ["john", "smith", "saw", "paris"]], [[1, 2, 2], [3, 4, 0, 1]])
+    task = TaggingTask(split, model.tokenizer, 64, TAGS)
+    scores = entity_scores(task, np.array([1, 2, 0, 3, 4, 0, 3]))  # a place cut short, and one taken for a person
+    assert (scores.precision, scores.recall) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert scores.per_type.keys() == {"LOC", "PER"}
+    assert (scores.per_type["PER"].precision, scores.per_type["PER"].recall) == (0.5, 1.0)
+    assert scores.per_type["LOC"].support == 2 and scores.token_accuracy == pytest.approx(5 / 7)
+
+
+def test_figures_are_of_every_labelled_word(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+    logits = all_logits(model, task, 64)
+    assert found.f1 == task.score(logits)
+    assert found.words == len(task.labels) and found.evaluated == len(task) > 24
+    assert found.dla.max_error < 1e-4 and found.dla.mean_error <= found.dla.max_error
+    assert 0 < found.active_tokens.mean < model.vocab_size
+    assert found.sparsity == pytest.approx(1 - found.active_tokens.mean / model.vocab_size)
+
+
+def test_keeping_everything_is_the_whole_model(model: LexicalSAE, task: TaggingTask) -> None:
+    config = EvaluationConfig(completeness_shares=[1.0])
+    found = evaluate_tagging(model, task, config, share=0.1, frozen=None)
+    argmax = all_logits(model, task, 64).argmax(-1).numpy()
+    assert found.completeness[1.0].accuracy == pytest.approx(float((argmax == task.labels).mean()))
+    named = task.labels != 0
+    right = float((argmax[named] == task.labels[named]).mean())
+    assert found.completeness_entities[1.0].accuracy == pytest.approx(right)
+    assert found.completeness_entities[1.0].kl == pytest.approx(0, abs=1e-5)
+    assert found.grounding.frozen_share is None
+
+
+def test_a_cap_above_every_word_changes_nothing_and_one_below_says_whom(found: TaggingEvaluation) -> None:
+    assert found.active_tokens.max <= 200
+    assert found.topk_per_position[200].f1 == found.f1 and found.topk_per_position[200].capped == 0
+    assert found.topk_per_position[200].active_tokens == pytest.approx(found.active_tokens.mean)
+    assert 0 < found.topk_per_position[20].capped < 1 and found.topk_per_position[20].active_tokens < 20
+
+
+def test_the_share_on_the_word_itself(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+    batch = task.batch(range(6))
+    assert batch.words is not None
+    state = task.predict(model, batch)
+    attribution = compute_attribution_tensor(state, batch.labels)
+    on, everything = input_share(batch, attribution)
+    own = 0.0
+    entries = (attribution.row.tolist(), attribution.token.tolist(), attribution.value.abs().tolist())
+    for row, token, value in zip(*entries, strict=True):
+        own += value if token in batch.input_ids[batch.words == row] else 0.0
+    assert on == pytest.approx(own, rel=1e-4) and everything > own > 0
+    assert 0 < found.grounding.input_share < 1 and 0 <= found.grounding.self_activation <= 1
+    assert found.grounding.frozen_share is not None
+
+
+def test_explains_the_tag_that_was_decoded(model: LexicalSAE, task: TaggingTask) -> None:
+    """Raw argmaxes of an untrained tagger are impossible sequences somewhere; the sums still hold for what is said."""
+    logits = all_logits(model, task, 64)
+    tags = task.decode(logits)
+    assert (tags != logits.argmax(-1).numpy()).any()
+    batch = task.batch(range(len(task)))
+    state, classes = task.predict(model, batch), torch.from_numpy(tags[batch.places])
+    total = compute_attribution_tensor(state, classes).sum_rows() + state.b_eff.gather(1, classes[:, None])[:, 0]
+    torch.testing.assert_close(total, state.logits.gather(1, classes[:, None])[:, 0], atol=1e-4, rtol=0)
+
+
+def test_same_seed_same_figures(model: LexicalSAE, task: TaggingTask, tmp_path: Path) -> None:
+    config = EvaluationConfig(max_samples=7)
+    first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=4) for _ in range(2))
+    assert first == second and first.evaluated == 7
