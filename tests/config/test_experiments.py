@@ -39,6 +39,7 @@ STUDIES = {
     "multi_dataset_minilm": "multi_dataset",
     "paper/sst2": "bcos_ablation",
     "frontier": "frontier",
+    "sst2_seeds": "frontier",
 }
 
 
