@@ -47,6 +47,7 @@ def toy_tagger(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     """One finished training of a tagger with its dense baseline, by the command line; a test must leave it alone."""
     folder = tmp_path_factory.mktemp("toy_tagger")
     files, backbone = write_sentences(folder / "data"), build_backbone_folder(folder, "bert")
+    files |= {"training__epochs": 12, "training__eval_every": 12}  # 48 steps, until it finds entities
     settings = overrides(
         folder, backbone, folder / "out", **files, evaluation__dense_baseline=True, evaluation__explain_samples=3
     )

@@ -32,7 +32,7 @@ TIMES = (("train", "training"), ("eval", "evaluation"))
 SCORES = {
     "accuracy": ("Accuracy", "Share of held-out texts given the right label."),
     "macro_f1": ("Macro-F1", "F1 averaged over the labels, rare ones counting alike."),
-    "f1": ("Entity F1", "Of held-out entities, found with all their words and the right type."),
+    "f1": ("Entity F1", "Precision and recall in one; an entity must have all its words and its type right."),
     "precision": ("Precision", "Share of the entities found that are right."),
     "recall": ("Recall", "Share of the entities there are that were found."),
     "token_accuracy": ("Right tags", "Share of all words given the right tag; most are outside any entity."),
@@ -165,11 +165,12 @@ def _active(results: Mapping[str, Any]) -> Figure | None:
         return None
     of = f"of {results['vocab_size']:,}" if is_number(results.get("vocab_size")) else ""
     row = unit(results)
+    where = "at a word" if row == "word" else "in a text"
     spread = f"95 % of {row}s at most {active['p95']:.0f}" if is_number(active.get("p95")) else ""
     return Figure(
         f"Active tokens a {row}",
         f"{active['mean']:.1f}",
-        f"Vocabulary tokens with a say in a {row}, on average: all that an explanation holds.",
+        f"Vocabulary tokens with a say {where}, on average: all that an explanation holds.",
         ", ".join(part for part in (of, spread) if part),
     )
 
