@@ -44,13 +44,11 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
 
 @pytest.fixture(scope="session")
 def toy_tagger(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
-    """One finished training of a tagger with its dense baseline, by the command line; a test must leave it alone."""
+    """One finished training of a tagger, by the command line; shared, so a test must leave its files alone."""
     folder = tmp_path_factory.mktemp("toy_tagger")
     files, backbone = write_sentences(folder / "data"), build_backbone_folder(folder, "bert")
     files |= {"training__epochs": 12, "training__eval_every": 12}  # 48 steps, until it finds entities
-    settings = overrides(
-        folder, backbone, folder / "out", **files, evaluation__dense_baseline=True, evaluation__explain_samples=3
-    )
+    settings = overrides(folder, backbone, folder / "out", **files, evaluation__explain_samples=3)
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
     return ToyRun(folder / "out", folder / "data", backbone, settings, result)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 from rich.console import Console
 
 from splade.attribution.context_estimate import ContextEstimate
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
-from splade.reporting.report import tagged_sentence
+from splade.reporting.plots import validation_score
+from splade.reporting.report import tagged_sentence, write_report
 from splade.reporting.tagged import context_words, stretches
 from splade.reporting.tagged_terminal import print_explained_tags, print_tagged
+from tests.reporting.builders import build_tagging_results
 
 TAGS = {"john": "B-PER", "smith": "I-PER", "paris": "B-LOC"}
 TOKENS = {"mary": 1.23456, "smith": 0.33333, "paul": -0.21777, "james": 0.1111}
@@ -96,3 +99,17 @@ def test_the_report_has_a_sum_for_each_word_of_an_entity() -> None:
     found = tagged_sentence(explained(tagged()))
     assert [one.words[0].word for one, _, _ in found.words] == ["john", "smith", "paris"]
     assert found.error < 1e-9 and [s.text for s in found.stretches if s.entity] == ["john  smith", "paris"]
+
+
+def test_the_report_speaks_of_words_and_escapes_them(tmp_path: Path) -> None:
+    hostile = explained(tagged("john <script>"), more="<b>")
+    write_report(tmp_path / "report.html", build_tagging_results(), [], [hostile, explained(tagged("saw"))])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in page and "mary<b>" not in page and "mary&lt;b&gt; +1.235" in page
+    assert "F1, dense head" in page and "No entity was found." in page and "john<small>PER</small></mark>" in page
+    assert "measured at the words of entities" in page and '<td class="n">70.0 %</td>' in page
+
+
+def test_the_curve_of_validation_is_of_f1() -> None:
+    history = [{"step": n, "phase": "circuit", "validation": {"f1": n / 10}} for n in range(1, 4)]
+    assert "Entity F1" in (validation_score(history) or "")
