@@ -22,7 +22,7 @@ def printed(results: dict[str, Any]) -> str:
 def test_a_classifier() -> None:
     shown = printed(build_results() | MEASURED)
     assert "0.8320  (dense head: 0.8410)" in shown and "accuracy keeping 10%" in shown
-    assert "active tokens a text" in shown and "over 853 texts" in shown and "entity" not in shown
+    assert "active tokens a text" in shown and "over 853 texts" in shown and "entity F1" not in shown
     assert "Note: 31 duplicate texts were dropped." in shown
 
 
