@@ -10,14 +10,18 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError
 from splade.models.folder import check_model_folder
+from splade.reporting.results_table import print_results
+
+if TYPE_CHECKING:
+    from splade.config.schema import Task
+    from splade.models.lexical_sae import LexicalSAE
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
@@ -31,7 +35,7 @@ UNWRITABLE = {
 }
 
 app = typer.Typer(
-    help="Text classifiers whose every prediction is, exactly, a short sum of named words.",
+    help="Text classifiers and entity taggers whose every prediction is, exactly, a short sum of named words.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -42,6 +46,10 @@ Texts = Annotated[list[str] | None, typer.Argument(help="Texts; '-' reads one te
 ModelFolder = Annotated[Path, typer.Option("--model", help="Folder of a saved model, as in output_dir/model.")]
 File = Annotated[Path | None, typer.Option("--file", help="Read one text a line from this file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Resolve, check and print everything, then stop.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. May be repeated.")]
 
 
@@ -90,20 +98,36 @@ def kindly(command):  # type: ignore[no-untyped-def]
 @app.command()
 @kindly
 def train(
-    config: Annotated[
-        Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")
-    ] = None,
+    config: ConfigFile = None,
     set_: Sets = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, check and print everything, then stop.")] = False,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Train a model, measure it on the test split, and leave model, results and report in output_dir."""
+    train_with(config, set_, resume=resume, overwrite=overwrite, dry_run=dry_run)
+
+
+def train_with(
+    config: Path | None,
+    set_: list[str] | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+    dry_run: bool,
+    task: Task | None = None,
+) -> None:
+    """The command `train`; with a `task`, settings that name none are for that one, and others are refused."""
     from splade.config.load import config_to_yaml, load_config
 
     if resume and overwrite:
         raise ConfigError("Both --resume and --overwrite were given; go on with the earlier run or begin anew.")
-    settings = load_config(config, set_ or [])
+    settings = load_config(config, set_ or [], {"task": task} if task else None)
+    if task and settings.task != task:
+        raise ConfigError(
+            f"The settings say task: {settings.task}, but this command is for {task}; leave task out, or use "
+            "'lexical-sae train'."
+        )
     from splade.pipelines import prepare, run_experiment  # seconds of imports, once the settings are right
 
     if dry_run:
@@ -111,13 +135,16 @@ def train(
         print(config_to_yaml(settings), end="")
         for sentence in (ready.dataset.source, *ready.notes):
             print(f"# {sentence}")
-        sizes = f"{len(ready.train)} training, {len(ready.validation)} validation, {len(ready.test)} test texts"
-        print(f"# {sizes}; labels: {', '.join(ready.dataset.label_names)}")
-        print(f"# {ready.trainer.total} steps of {ready.batch_size} texts, {ready.trainer.warmup} of them warm-up")
+        splits = [(getattr(ready.dataset, part), part) for part in ("train", "validation", "test")]
+        names = {"train": "training"}
+        sizes = ", ".join(f"{len(split)} {names.get(part, part)}" for split, part in splits)
+        unit = ready.dataset.train.unit
+        print(f"# {sizes} {unit}s; labels: {', '.join(ready.dataset.label_names)}")
+        print(f"# {ready.trainer.total} steps of {ready.batch_size} {unit}s, {ready.trainer.warmup} of them warm-up")
         return
     results = run_experiment(settings, resume=resume, overwrite=overwrite, console=err)
     if results:
-        print_results(results)
+        print_results(results, out)
         folder = Path(settings.output_dir)
         print(f"Report: {folder / 'report.html'}\nModel:  {folder / 'model'}")
 
@@ -140,7 +167,7 @@ def evaluate(
     from splade.models.backbone import Backbone
     from splade.models.lexical_sae import LexicalSAE
     from splade.pipelines import evaluate_model
-    from splade.training.task import ClassificationTask
+    from splade.training.task import TASKS
 
     if output is not None:
         _check_writable(output)
@@ -149,32 +176,37 @@ def evaluate(
     if config is None and training is None:
         raise ConfigError(f"{model} does not say which data it was trained on; name a settings file with --config.")
     settings = load_config(config, set_ or [], training if config is None else None)
-    test = load_test_split(settings.data, settings.seed, loaded.labels)
-    task = ClassificationTask(test, loaded.tokenizer, loaded.max_length)
+    test = load_test_split(settings.data, settings.seed, loaded.labels, loaded.task)
+    task = TASKS.get(loaded.task)(test, loaded.tokenizer, loaded.max_length, loaded.labels)
+    notes = list(test.notes)
+    frozen = None
     try:
         frozen = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)[0].to(loaded.device)
-        notes = []
     except BackboneError as error:  # a model must be measurable without the hub it came from
-        frozen, notes = None, [f"grounding.frozen_share was left out: {error}"]
-    results = evaluate_model(loaded, task, settings, frozen=frozen, console=err) | {"notes": notes}
+        notes.append(f"grounding.frozen_share was left out: {error}")
+    results = evaluate_model(loaded, task, settings, frozen=frozen, console=err) | {"task": loaded.task, "notes": notes}
     if output is not None:
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     if as_json:
         print(json.dumps(results))
     else:
-        print_results(results)
+        print_results(results, out)
 
 
 @app.command()
 @kindly
 def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json: AsJson = False) -> None:
-    """Predict the label of texts."""
+    """Predict the label of texts; of a tagger, the entities in them."""
     check_model_folder(model)
-    from splade.inference import predict_batch
     from splade.models.lexical_sae import LexicalSAE
 
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
+    if loaded.task == "tagging":
+        _tag(loaded, wanted, as_json)
+        return
+    from splade.inference import predict_batch
+
     cut = 0
     for part in _parts(wanted):
         for p in predict_batch(loaded, part):
@@ -184,6 +216,17 @@ def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json:
             else:
                 print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
     _say_cut(cut, loaded.max_length)
+
+
+def _tag(model: LexicalSAE, texts: list[str], as_json: bool) -> None:
+    from splade.reporting.tagged_terminal import print_tagged
+    from splade.tagging import tag_batch
+
+    for tagged in (one for part in _parts(texts) for one in tag_batch(model, part)):
+        if as_json:
+            print(json.dumps(tagged.to_json()))
+        else:
+            print_tagged(tagged, out)
 
 
 @app.command()
@@ -197,15 +240,27 @@ def explain(
     ] = None,
     as_json: AsJson = False,
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table; the rest is one row.")] = 12,
+    word: Annotated[
+        int | None, typer.Option("--word", help="Tagging: explain this word, from 0, not those of entities.")
+    ] = None,
+    context: Annotated[
+        bool, typer.Option("--context", help="Tagging: also estimate which other words mattered.")
+    ] = False,
 ) -> None:
-    """Show why: every prediction as a sum of words that gives its logit."""
+    """Show why: every prediction as a sum of words that gives its logit; of a tagger, every word of an entity."""
     check_model_folder(model)
-    from splade.inference import explain_batch
-    from splade.models.lexical_sae import LexicalSAE
-    from splade.reporting.terminal import print_explanation
+    from splade.models.lexical_sae import LexicalSAE, check_task
 
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
+    if loaded.task == "tagging":
+        _explain_tags(loaded, wanted, as_json, top, word, target, context)
+        return
+    if word is not None or context:
+        check_task(loaded, "tagging")
+    from splade.inference import explain_batch
+    from splade.reporting.terminal import print_explanation
+
     explanations = (one for part in _parts(wanted) for one in explain_batch(loaded, part, target))
     cut = 0
     for number, explanation in enumerate(explanations):
@@ -218,6 +273,32 @@ def explain(
             print_explanation(explanation, out, top)
     if as_json:  # the table says it itself
         _say_cut(cut, loaded.max_length)
+
+
+def _explain_tags(
+    model: LexicalSAE,
+    texts: list[str],
+    as_json: bool,
+    top: int,
+    word: int | None,
+    target: str | None,
+    context: bool,
+) -> None:
+    from splade.reporting.tagged_terminal import print_explained_tags
+    from splade.tagging import explain_tags_batch
+
+    every = (
+        one
+        for part in _parts(texts)
+        for one in explain_tags_batch(model, part, word=word, target=target, context=context)
+    )
+    for number, found in enumerate(every):
+        if as_json:
+            print(json.dumps(found.to_json()))
+            continue
+        if number:
+            out.print()
+        print_explained_tags(found, out, top, whole=word is not None)
 
 
 def _check_writable(file: Path) -> None:
@@ -264,51 +345,6 @@ def _lines(content: str) -> list[str]:
     """One text a line. Not `splitlines`, which also cuts at form feeds and other characters that texts may hold."""
     lines = content.split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
-
-
-def print_results(results: dict[str, Any]) -> None:
-    """The headline figures as a table."""
-    table = Table(title=results.get("experiment_name"), show_header=False)
-    dense = results.get("dense")
-    beside = f"  (dense head: {dense['accuracy']:.4f})" if dense else ""
-    table.add_row("accuracy", f"{results['accuracy']:.4f}{beside}")
-    table.add_row("macro F1", f"{results['macro_f1']:.4f}")
-    active = results["active_tokens"]
-    table.add_row(
-        "active tokens a text", f"{active['mean']:.1f} of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})"
-    )
-    table.add_row(
-        "identity, max error",
-        f"{results['dla']['max_error']:.1e} over {results['evaluated']:,} texts, every class",
-    )
-    for share, kept in results["completeness"].items():
-        if share in ("0.1", "0.5"):
-            table.add_row(
-                f"accuracy keeping {float(share):.0%}",
-                f"{kept['accuracy']:.4f}  (random tokens: {kept['random_accuracy']:.4f})",
-            )
-    if three := results["completeness_tokens"].get("3"):
-        table.add_row(
-            "accuracy keeping 3 tokens", f"{three['accuracy']:.4f}  (random tokens: {three['random_accuracy']:.4f})"
-        )
-    separation = results["separation"]
-    table.add_row(
-        "circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within"
-    )
-    grounding = results["grounding"]
-    table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
-    table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")
-    if lexicon := grounding.get("lexicon"):
-        table.add_row(
-            f"on words rated by {lexicon['name']}",
-            f"{lexicon['coverage']:.0%}, of that {lexicon['right_sign']:.0%} of the right sign",
-        )
-    if dense:
-        ratio = results["seconds"]["per_step"] / dense["seconds_per_step"]
-        table.add_row("seconds a step", f"{results['seconds']['per_step']:.3f}  ({ratio:.2f} × the dense head's)")
-    out.print(table)
-    for note in results.get("notes", []):
-        out.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:

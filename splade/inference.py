@@ -1,4 +1,4 @@
-"""Using a trained model: predict, explain, score. Each for one text, and for many."""
+"""Using a trained classifier: predict, explain, score. Each for one text, and for many. Taggers: `splade.tagging`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from splade.errors import DataError, ModelError, nearest
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sparse import SparseRows
+from splade.models.vocabulary import Vocabulary
 
 BATCH_SIZE = 32
 
@@ -75,11 +76,7 @@ def explain_batch(
 ) -> list[Explanation]:
     """Explain many predictions, in the order of the texts."""
     _check_many(texts)
-    if target is not None and target not in model.labels:
-        raise ModelError(
-            f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
-            f"{nearest(str(target), model.labels)}"
-        )
+    check_target(model, target)
     out: list[Explanation | None] = [None] * len(texts)
     for encoded in _encode(model, texts, batch_size):
         classes = encoded.state.logits.argmax(-1)
@@ -139,6 +136,15 @@ def score_model(
     }
 
 
+def check_target(model: LexicalSAE, target: str | None) -> None:
+    """Refuse a label that the model does not have."""
+    if target is not None and target not in model.labels:
+        raise ModelError(
+            f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
+            f"{nearest(str(target), model.labels)}"
+        )
+
+
 def _check_many(texts: Sequence[str]) -> None:
     if isinstance(texts, str):  # which is a sequence of texts too, of one character each
         raise DataError("One text was given where a list of texts was expected; put it in a list.")
@@ -184,26 +190,16 @@ def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attr
     value = encoded.state.rows.value[attribution.row == i].tolist()
     token, score, position = (each.tolist() for each in (mine.token, mine.value, mine.position - start))
     entry, place, part = (each.tolist() for each in mine.by_position())
-    vocabulary = model.vocabulary
     spans = word_spans(text)
     word_of = words_of_positions(encoded.offsets[i], spans)
 
-    tokens, unnamed, names = [], [0.0, 0.0], []
+    tokens, names = token_scores(model.vocabulary, token, score, value, position)
     fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
     totals = [0.0] * (len(spans) + 1)
-    for j, v, a, p in zip(token, value, score, position, strict=True):
-        named = bool(vocabulary.starts_word[j]) and not bool(vocabulary.special[j])
-        names.append(vocabulary.names[j] if named else NOT_A_WORD)
-        if named:
-            tokens.append(TokenScore(names[-1], j, a, v, p))
-        else:
-            unnamed = [unnamed[0] + a, unnamed[1] + v]
     for e, p, a in zip(entry, place, part, strict=True):
         word = word_of[p - start]  # −1, the last, is what belongs to no word
         totals[word] += a
         fired[word].append((abs(a), names[e]))
-    if any(unnamed):
-        tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
     words = [WordScore(text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)]
     if fired[-1]:
         words.append(WordScore(NO_WORD, 0, 0, totals[-1], _strongest_first(fired[-1])))
@@ -219,6 +215,23 @@ def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attr
         words=words,
         truncated=encoded.truncated[i],
     )
+
+
+def token_scores(
+    vocabulary: Vocabulary, token: list[int], score: list[float], value: list[float], position: list[int]
+) -> tuple[list[TokenScore], list[str]]:
+    """The active tokens of one row, those that are no words summed into one; and the name of every entry."""
+    tokens, names, unnamed = [], [], [0.0, 0.0]
+    for j, a, v, p in zip(token, score, value, position, strict=True):
+        named = bool(vocabulary.starts_word[j]) and not bool(vocabulary.special[j])
+        names.append(vocabulary.names[j] if named else NOT_A_WORD)
+        if named:
+            tokens.append(TokenScore(names[-1], j, a, v, p))
+        else:
+            unnamed = [unnamed[0] + a, unnamed[1] + v]
+    if any(unnamed):
+        tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
+    return tokens, names
 
 
 def _strongest_first(fired: list[tuple[float, str]]) -> list[str]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from splade.attribution.explanation import Explanation
+from splade.attribution.tagged import ExplainedText
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
@@ -35,6 +37,7 @@ from splade.models.saving import library_versions
 from splade.models.sense_choice import choose_senses
 from splade.reporting.model_card import write_model_card
 from splade.reporting.report import write_report
+from splade.tagging import explain_tags_batch
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
 from splade.training.mlm import mlm_warmup
@@ -295,16 +298,21 @@ def _scores(task: Task, logits: Tensor) -> dict[str, Any]:
 def write_outputs(folder: Path, config: Config, results: dict[str, Any], model: LexicalSAE, test: Task) -> None:
     """`results.json`, `report.html` and the model card, beside what the training left."""
     folder.mkdir(parents=True, exist_ok=True)
-    explanations = []
-    if isinstance(test, ClassificationTask):
-        count = min(config.evaluation.explain_samples, len(test))
-        rows = np.sort(np.random.default_rng(config.seed).permutation(len(test))[:count])
-        explanations = explain_batch(model, [test.split.texts[row] for row in rows])
+    explanations = _explained(model, test, config)
     history_file = folder / "metrics.jsonl"
     history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
     write_report(folder / "report.html", results, history, explanations)
     write_model_card(folder / "README.md", results, config_to_yaml(config))
     write_json(folder / "results.json", results)  # last and whole: where it is, the run is finished
+
+
+def _explained(model: LexicalSAE, test: Task, config: Config) -> Sequence[Explanation | ExplainedText]:
+    """A seeded sample of the test texts, explained."""
+    split = test.split
+    rows = np.random.default_rng(config.seed).permutation(len(split))[: config.evaluation.explain_samples]
+    if isinstance(split, TaggedSplit):
+        return explain_tags_batch(model, [split.sentences[row] for row in np.sort(rows)])
+    return explain_batch(model, [split.texts[row] for row in np.sort(rows)])
 
 
 def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from splade.errors import BackboneError
 from splade.models.backbone import Backbone
 from tests.builders import build_backbone_folder
-from tests.runs import ToyRun, overrides, run_cli, sets, write_reviews
+from tests.runs import ToyRun, overrides, run_cli, sets, write_reviews, write_sentences
 
 torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
 
@@ -40,6 +40,18 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
     return ToyRun(folder / "out", data, backbone, settings, result)
+
+
+@pytest.fixture(scope="session")
+def toy_tagger(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
+    """One finished training of a tagger, by the command line; shared, so a test must leave its files alone."""
+    folder = tmp_path_factory.mktemp("toy_tagger")
+    files, backbone = write_sentences(folder / "data"), build_backbone_folder(folder, "bert")
+    files |= {"training__epochs": 12, "training__eval_every": 12}  # 48 steps, until it finds entities
+    settings = overrides(folder, backbone, folder / "out", **files, evaluation__explain_samples=3)
+    result = run_cli("train", *sets(settings))
+    assert result.exit_code == 0, result.output
+    return ToyRun(folder / "out", folder / "data", backbone, settings, result)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from splade.cli import app
 from splade.config.load import load_config
 from splade.config.schema import Config
-from tests.builders import toy_reviews
+from tests.builders import TAGS, tagged_sentences, toy_reviews
 
 LABELS = ["negative", "positive"]
 
@@ -60,6 +60,23 @@ def write_reviews(folder: Path, train: int = 128, validation: int = 48, test: in
         texts = [f"{text} {SPLIT_WORDS[row % 4]}" if row % 5 == 0 else text for row, text in enumerate(texts)]
         write_csv(folder / f"{name}.csv", texts, [LABELS[label] for label in labels])
     return folder
+
+
+def write_conll(path: Path, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> Path:
+    """A column file of words and tags."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pairs = [zip(*each, strict=True) for each in zip(sentences, tags, strict=True)]
+    path.write_text("".join("".join(f"{w} {t}\n" for w, t in pair) + "\n" for pair in pairs), encoding="utf-8")
+    return path
+
+
+def write_sentences(folder: Path, train: int = 64, validation: int = 16, test: int = 24) -> dict[str, object]:
+    """Column files of toy sentences, and the settings that name them."""
+    for seed, (name, size) in enumerate({"train": train, "validation": validation, "test": test}.items()):
+        sentences, tags = tagged_sentences(size, seed)
+        write_conll(folder / f"{name}.conll", sentences, [[TAGS[tag] for tag in each] for each in tags])
+    files = {f"data__{part}_file": folder / f"{part}.conll" for part in ("train", "validation", "test")}
+    return {"task": "tagging", "model__support": "dictionary", "training__active_target": 6, **files}
 
 
 def overrides(data: Path, backbone: Path, output: Path, **changes: object) -> list[str]:

@@ -17,17 +17,22 @@ from splade.errors import ModelError, nearest
 Method = Literal["sum", "max_abs"]
 
 # Stands for every combining mark (accents, Indic and Thai vowel signs, emoji variants), which `\w` does not match.
-_MARK = "\ue000"
+MARK = "\ue000"
 
 # A word, with its inner hyphens and apostrophes ("scene-stealing", "don't"), or one mark of punctuation.
-_WORD = re.compile(rf"\w[\w{_MARK}]*(?:[-'’]\w[\w{_MARK}]*)*|[^\w\s]{_MARK}*")
+_WORD = re.compile(rf"\w[\w{MARK}]*(?:[-'’]\w[\w{MARK}]*)*|[^\w\s]{MARK}*")
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Character spans of the words and punctuation marks of a text, in order."""
-    if not text.isascii():
-        text = "".join(_MARK if unicodedata.category(char).startswith("M") else char for char in text)
-    return [match.span() for match in _WORD.finditer(text)]
+    return [match.span() for match in _WORD.finditer(with_marks(text))]
+
+
+def with_marks(text: str) -> str:
+    """The text with `MARK` for every combining mark, character for character."""
+    if text.isascii():
+        return text
+    return "".join(MARK if unicodedata.category(char).startswith("M") else char for char in text)
 
 
 def words_of_positions(offsets: list[tuple[int, int]], spans: list[tuple[int, int]]) -> list[int]:

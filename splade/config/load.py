@@ -46,9 +46,9 @@ def load_config(
 ) -> Config:
     """Read a YAML file, apply ``section.key=value`` overrides and check the whole.
 
-    Without a file, start from ``base``, settings that were checked once, or from the defaults.
+    What the file does not have at its top is taken from ``base``, settings that were checked once, or the defaults.
     """
-    values = _sections(base or {}) if path is None else _read_yaml(Path(path))
+    values = _sections(base or {}) | ({} if path is None else _read_yaml(Path(path)))
     overridden = {_apply_override(values, override) for override in overrides}
     # The defaults are sound, so without a file whatever is wrong came from the command line.
     return _build(values, OVERRIDE if path is None else str(path), overridden)

@@ -168,6 +168,10 @@ def lexicon_meter(model: LexicalSAE, config: EvaluationConfig) -> tuple[LexiconM
     """What measures agreement with the lexicon asked for, and the class its good words should speak for."""
     if config.lexicon is None:
         return None, None
+    if model.task == "tagging":
+        raise ConfigError(
+            "evaluation.lexicon is set, but a tagger's words are neither good nor bad; leave it null for tagging."
+        )
     positive = positive_class(model.labels)
     if positive is None:
         raise ConfigError(

@@ -19,6 +19,7 @@ from splade.evaluation.mechanistic import (
     DLACheck,
     active_tokens,
     dla_errors,
+    lexicon_meter,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
@@ -119,6 +120,7 @@ def evaluate_tagging(
 
     A sentence is decoded as a whole and may lie in several windows, so all words are predicted before any is explained.
     """
+    lexicon_meter(model, config)  # which refuses one
     model.eval()
     logits, capped = _predict(model, task, config.batch_size)
     tags = task.decode(logits)  # (N,)

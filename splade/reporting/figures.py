@@ -29,13 +29,29 @@ TIMES = (("train", "training"), ("eval", "evaluation"))
 """Parts of a run whose seconds are shown."""
 
 
+SCORES = {
+    "accuracy": ("Accuracy", "Share of held-out texts given the right label."),
+    "macro_f1": ("Macro-F1", "F1 averaged over the labels, rare ones counting alike."),
+    "f1": ("Entity F1", "Precision and recall in one; an entity must have all its words and its type right."),
+    "precision": ("Precision", "Share of the entities found that are right."),
+    "recall": ("Recall", "Share of the entities there are that were found."),
+    "token_accuracy": ("Right tags", "Share of all words given the right tag; most are outside any entity."),
+}
+"""How good a model is, by the key of the results: of a classifier the first two, of a tagger the others."""
+
+
+def unit(results: Mapping[str, Any]) -> str:
+    """What a prediction is made for."""
+    return "word" if results.get("task") == "tagging" else "text"
+
+
 def headline(results: Mapping[str, Any]) -> list[Figure]:
     """The few figures a reader wants first, beside the dense baseline where there is one."""
     dense = dense_figures(results)
     figures = [
-        _beside_dense(results, dense, "accuracy", "Accuracy", "Share of held-out texts given the right label."),
-        _beside_dense(results, dense, "macro_f1", "Macro-F1", "F1 averaged over the labels, rare ones counting alike."),
+        *(_beside_dense(results, dense, key, name, meaning) for key, (name, meaning) in SCORES.items()),
         _active(results),
+        *_capped(results),
         _dla(results),
         _lexicon(results),
         _speed(results, dense),
@@ -51,6 +67,7 @@ def about(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     constraint = results.get("constraint") or {}
     labels = results.get("labels") or []
     support = results.get("support")
+    parts = ", ".join(f"{count:,} {name}" for name, count in samples.items() if count is not None)
     rows: list[tuple[str, object]] = [
         ("Task", results.get("task")),
         ("Backbone", results.get("backbone")),
@@ -58,10 +75,10 @@ def about(results: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Recipe", results.get("recipe")),
         ("Data", results.get("dataset")),
         ("Where from", results.get("dataset_source")),
-        ("Texts", ", ".join(f"{count:,} {name}" for name, count in samples.items() if count is not None)),
+        ("Sentences" if unit(results) == "word" else "Texts", parts),
         ("Labels", ", ".join(labels[:10]) + (f" and {len(labels) - 10} more" if len(labels) > 10 else "")),
         ("Training", _counted(training, {"steps": "steps", "epochs": "epochs", "examples": "examples"})),
-        ("Truncated", f"{training['truncated']:,} texts were cut" if training.get("truncated") else None),
+        ("Truncated", f"{training['truncated']:,} {unit(results)}s were cut" if training.get("truncated") else None),
         ("Constraint", _constraint(constraint)),
         ("Time", ", ".join(f"{seconds[key]:,.0f} s {name}" for key, name in TIMES if is_number(seconds.get(key)))),
         ("Peak memory", f"{results['peak_rss_mb']:,.0f} MB" if is_number(results.get("peak_rss_mb")) else None),
@@ -147,13 +164,43 @@ def _active(results: Mapping[str, Any]) -> Figure | None:
     if not is_number(active.get("mean")):
         return None
     of = f"of {results['vocab_size']:,}" if is_number(results.get("vocab_size")) else ""
-    spread = f"95 % of texts at most {active['p95']:.0f}" if is_number(active.get("p95")) else ""
+    row = unit(results)
+    where = "at a word" if row == "word" else "in a text"
+    spread = f"95 % of {row}s at most {active['p95']:.0f}" if is_number(active.get("p95")) else ""
     return Figure(
-        "Active tokens a text",
+        f"Active tokens a {row}",
         f"{active['mean']:.1f}",
-        "Vocabulary tokens with a say in a text, on average: all that an explanation holds.",
+        f"Vocabulary tokens with a say {where}, on average: all that an explanation holds.",
         ", ".join(part for part in (of, spread) if part),
     )
+
+
+def _capped(results: Mapping[str, Any]) -> list[Figure]:
+    """Entity F1 of a tagger whose words keep only so many tokens."""
+    return [
+        Figure(
+            f"Entity F1, {k} tokens",
+            percent(capped["f1"]),
+            f"When no word may keep more than its {k} strongest tokens.",
+            f"{percent(capped.get('capped'))} of words had more",
+        )
+        for k, capped in (results.get("topk_per_position") or {}).items()
+        if is_number(capped.get("f1"))
+    ]
+
+
+def per_type(results: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Entities of each type: how well they are found, beside the dense baseline where there is one."""
+    dense = (results.get("dense") or {}).get("per_type") or {}
+    return [
+        {
+            "name": name,
+            **{key: percent(found.get(key)) for key in ("precision", "recall", "f1")},
+            "dense": percent((dense.get(name) or {}).get("f1")),
+            "support": f"{found['support']:,}" if is_number(found.get("support")) else MISSING,
+        }
+        for name, found in (results.get("per_type") or {}).items()
+    ]
 
 
 def _dla(results: Mapping[str, Any]) -> Figure | None:
@@ -164,7 +211,7 @@ def _dla(results: Mapping[str, Any]) -> Figure | None:
     return Figure(
         "Largest error of the sum",
         f"{dla['max_error']:.1e}",
-        "Largest gap between a logit and the sum of its words, over every held-out text and label.",
+        f"Largest gap between a logit and the sum of its words, over every held-out {unit(results)} and label.",
         mean,
     )
 

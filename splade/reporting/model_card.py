@@ -10,12 +10,14 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from splade.reporting.figures import about, grounding, headline
+from splade.reporting.figures import about, grounding, headline, per_type, unit
 
 HUB_NAMES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
 """Backbones known here by a short name, and what the Hub calls them."""
 
-TAGS = ["text-classification", "interpretability", "sparse", "lexical-sae"]
+TAGS = ["interpretability", "sparse", "lexical-sae"]
+PIPELINES = {"text": "text-classification", "word": "token-classification"}
+"""What the Hub calls the task, by what a prediction is made for."""
 
 
 def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: str) -> None:
@@ -37,7 +39,9 @@ def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: 
     card = environment.get_template("model_card.md.j2").render(
         front_matter=front_matter(results),
         results=results,
+        unit=unit(results),
         headline=headline(results),
+        per_type=per_type(results),
         grounding=grounding(results),
         about=about(results),
         removed=results.get("removed_tokens") or [],
@@ -55,8 +59,8 @@ def front_matter(results: Mapping[str, Any]) -> str:
     """
     metadata: dict[str, object] = {
         "library_name": "lexical-sae",
-        "pipeline_tag": "text-classification",
-        "tags": TAGS,
+        "pipeline_tag": PIPELINES[unit(results)],
+        "tags": [PIPELINES[unit(results)], *TAGS],
     }
     backbone = results.get("backbone")
     base = HUB_NAMES.get(str(backbone), backbone)

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from splade.reporting.figures import dense_figures, is_number
+from splade.reporting.figures import SCORES, dense_figures, is_number
 from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, draw_svg
 
 MAX_POINTS = 400
@@ -65,11 +65,11 @@ def multiplier(history: History) -> str | None:
     return _over_steps("multiplier", "The multiplier λ over training", draw, history, ["lambda"])
 
 
-def active_tokens(history: History, target: float | None = None) -> str | None:
-    """Active tokens a text against the target."""
+def active_tokens(history: History, target: float | None = None, row: str = "text") -> str | None:
+    """Active tokens a text (word) against the target."""
 
     def draw(axes: Axes) -> None:
-        _line(axes, curve(history, "active"), "active tokens a text", BLUE)
+        _line(axes, curve(history, "active"), f"active tokens a {row}", BLUE)
         _dots(axes, validation_curve(history, "active"), "validation", INK)
         if target is not None:
             axes.axhline(target, color=RED, linestyle="--", linewidth=1, label=f"target {target:g}")
@@ -79,23 +79,24 @@ def active_tokens(history: History, target: float | None = None) -> str | None:
     return _over_steps("active", "Active tokens over training", draw, history, ["active"])
 
 
-def validation_accuracy(history: History) -> str | None:
-    """Accuracy on the validation split each time it was measured."""
-    points = validation_curve(history, "accuracy")
+def validation_score(history: History) -> str | None:
+    """The figure that checkpoints are ranked by, on the validation split each time it was measured."""
+    curves = {SCORES[key][0]: validation_curve(history, key) for key in ("accuracy", "f1")}
+    name, points = max(curves.items(), key=lambda item: len(item[1]))
     if len(points) < 2:
         return None
 
     def draw(axes: Axes) -> None:
-        _line(axes, [(step, 100 * value) for step, value in points], "accuracy (%)", GREEN, marker="o", markersize=3)
+        _line(axes, [(step, 100 * value) for step, value in points], f"{name} (%)", GREEN, marker="o", markersize=3)
         _mark_phase(axes, history)
         axes.set_xlabel("step")
         axes.legend(fontsize=8)
 
-    return draw_svg("validation", "Validation accuracy over training", draw)
+    return draw_svg("validation", f"{name} on the validation split over training", draw)
 
 
-def sparsity_histogram(active: Mapping[str, Any]) -> str | None:
-    """How many texts have how many active tokens."""
+def sparsity_histogram(active: Mapping[str, Any], row: str = "text") -> str | None:
+    """How many texts (words) have how many active tokens."""
     histogram = active.get("histogram") or {}
     edges, counts = histogram.get("edges") or [], histogram.get("counts") or []
     if not counts or len(edges) != len(counts) + 1:
@@ -106,20 +107,20 @@ def sparsity_histogram(active: Mapping[str, Any]) -> str | None:
         for key, name, colour in (("mean", "mean", INK), ("p95", "95 % have at most", RED)):
             if is_number(active.get(key)):
                 axes.axvline(active[key], color=colour, linestyle="--", linewidth=1, label=f"{name} {active[key]:.0f}")
-        axes.set_xlabel("active tokens in a text")
-        axes.set_ylabel("texts")
+        axes.set_xlabel(f"active tokens in a {row}")
+        axes.set_ylabel(f"{row}s")
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
-    return draw_svg("sparsity", "Active tokens in a text", draw)
+    return draw_svg("sparsity", f"Active tokens in a {row}", draw)
 
 
 def beside_dense(results: Mapping[str, Any]) -> str | None:
-    """Accuracy and macro-F1 of the model and of the dense baseline, as bars with their numbers."""
+    """How good the model and the dense baseline are, as bars with their numbers."""
     dense = dense_figures(results)
     measures = [
         (name, 100 * results[key], 100 * dense[key])
-        for key, name in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"))
+        for key, (name, _) in SCORES.items()
         if is_number(results.get(key)) and key in dense
     ]
     if not measures:

@@ -11,9 +11,11 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from splade.attribution.explanation import Explanation, WordScore
+from splade.attribution.tagged import ExplainedText
 from splade.reporting import plots
-from splade.reporting.explained import Row, segments, word_rows
-from splade.reporting.figures import about, grounding, headline, percent, separation
+from splade.reporting.explained import Row, segments, token_rows, word_rows
+from splade.reporting.figures import about, grounding, headline, per_type, percent, separation, unit
+from splade.reporting.tagged import Stretch, stretches
 
 TOP_WORDS = 8
 """Words named in a sentence's sum line; the others share one summand, and all are in the unfolded table."""
@@ -55,11 +57,21 @@ class Explained:
     error: float
 
 
+@dataclass(frozen=True)
+class TaggedSentence:
+    """One sentence of a tagger's report."""
+
+    stretches: list[Stretch]
+    words: list[tuple[Explanation, str, list[Row]]]
+    """Each word of an entity, how sure its tag is, and its sum as one line."""
+    error: float
+
+
 def write_report(
     path: str | Path,
     results: Mapping[str, Any],
     history: Sequence[Mapping[str, Any]],
-    explanations: Sequence[Explanation],
+    explanations: Sequence[Explanation | ExplainedText],
 ) -> None:
     """Write the report of a run to `path`.
 
@@ -73,36 +85,42 @@ def write_report(
         loader=PackageLoader("splade.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["percent"] = percent
+    row = unit(results)
+    # Most words are outside any entity, which the bias alone may say: a tagger is asked at the words of entities.
+    kept = results.get("completeness_entities" if row == "word" else "completeness") or {}
     page = environment.get_template("report.html.j2").render(
         title=results.get("dataset") or "a run",
         results=results,
+        unit=row,
         headline=headline(results),
+        per_type=per_type(results),
         beside_dense=_plot(
             plots.beside_dense(results),
-            "Beside an ordinary classification head on the same backbone, data and budget.",
+            "Beside an ordinary dense head on the same backbone, data and budget.",
         ),
         about=about(results),
-        training=training_plots(history, (results.get("training") or {}).get("active_target")),
+        training=training_plots(history, (results.get("training") or {}).get("active_target"), row),
         two_phases=plots.phase_change(history) is not None,
         sparsity=_plot(
-            plots.sparsity_histogram(results.get("active_tokens") or {}),
-            "How many texts have how many active tokens: the fewer, the shorter the explanation to read.",
+            plots.sparsity_histogram(results.get("active_tokens") or {}, row),
+            f"How many {row}s have how many active tokens: the fewer, the shorter the explanation to read.",
         ),
         completeness=_plot(
-            plots.completeness(results.get("completeness") or {}, results.get("accuracy")),
+            plots.completeness(kept, results.get("accuracy")),
             "The further the strongest stay above random ones, the more the named words are the ones that decide.",
         ),
-        completeness_rows=_completeness_rows(results),
+        completeness_rows=_completeness_rows(kept),
         separation=separation(results),
         grounding=grounding(results),
-        explained=[explained(one) for one in explanations],
+        explained=[explained(one) for one in explanations if isinstance(one, Explanation)],
+        tagged=[tagged_sentence(one) for one in explanations if isinstance(one, ExplainedText)],
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
 
 
-def training_plots(history: Sequence[Mapping[str, Any]], active_target: float | None) -> list[Plot]:
+def training_plots(history: Sequence[Mapping[str, Any]], active_target: float | None, row: str) -> list[Plot]:
     """The curves of training, those that have something to show."""
     drawn = [
         _plot(
@@ -110,12 +128,12 @@ def training_plots(history: Sequence[Mapping[str, Any]], active_target: float | 
             "After the warm-up, training may only shrink the model while cross-entropy stays below the limit τ.",
         ),
         _plot(
-            plots.active_tokens(history, active_target),
-            "Active tokens a text: the circuit phase should bring them down to the target and hold them there.",
+            plots.active_tokens(history, active_target, row),
+            f"Active tokens a {row}: the circuit phase should bring them down to the target and hold them there.",
         ),
         _plot(
-            plots.validation_accuracy(history),
-            "Accuracy on texts not trained on, each time it was measured.",
+            plots.validation_score(history),
+            "On the validation split, which is not trained on, each time it was measured.",
         ),
         _plot(
             plots.loss_terms(history),
@@ -142,6 +160,18 @@ def explained(explanation: Explanation) -> Explained:
     )
 
 
+def tagged_sentence(found: ExplainedText) -> TaggedSentence:
+    """A sentence with highlighted entities and the sum behind each of their words."""
+    return TaggedSentence(
+        stretches(found.tagged),
+        [
+            (one, percent(one.probabilities[one.target]), token_rows(one, TOP_WORDS))
+            for one in (word.explanation for word in found.explained)
+        ],
+        max((word.explanation.check() for word in found.explained), default=0.0),
+    )
+
+
 def _mark(text: str, word: WordScore | None, largest: float) -> Mark:
     if word is None or word.score == 0 or largest == 0:
         return Mark(text)
@@ -160,8 +190,8 @@ def _plot(svg: str | None, caption: str) -> Plot | None:
     return None if svg is None else Plot(Markup(svg), caption)
 
 
-def _completeness_rows(results: Mapping[str, Any]) -> list[dict[str, str]]:
-    shares = sorted((results.get("completeness") or {}).items(), key=lambda item: float(item[0]))
+def _completeness_rows(kept: Mapping[str, Any]) -> list[dict[str, str]]:
+    shares = sorted(kept.items(), key=lambda item: float(item[0]))
     return [
         {
             "share": f"{100 * float(share):g} %",

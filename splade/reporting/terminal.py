@@ -45,7 +45,7 @@ def print_explanation(explanation: Explanation, console: Console, top: int = 12)
     console.print(_word_table(explanation, console, top))
     if explanation.tokens:
         console.print()
-        console.print(_token_table(explanation))
+        console.print(token_table(explanation, TOP_TOKENS))
 
 
 def _verdict(explanation: Explanation) -> Text:
@@ -67,7 +67,7 @@ def _coloured_text(explanation: Explanation) -> Text:
         style = _colour(score) if strongest and abs(score) >= FAINT_SHARE * strongest else ""
         if style and abs(score) >= 0.5 * strongest:
             style = f"bold {style}"
-        line.append(_harmless(segment.text), style=style)
+        line.append(harmless(segment.text), style=style)
     return line if line.plain.strip() else Text("(empty text)", style="dim")
 
 
@@ -98,12 +98,13 @@ def _fitting(reasons: Sequence[str], room: int) -> str:
     return ", ".join(reasons)
 
 
-def _token_table(explanation: Explanation) -> Table:
+def token_table(explanation: Explanation, top: int) -> Table:
+    """The sum token by token, the `top` strongest in rows of their own."""
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("vocabulary token", max_width=MAX_WORD_WIDTH, no_wrap=True, overflow="ellipsis")
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
-    rows = token_rows(explanation, TOP_TOKENS)
+    rows = token_rows(explanation, top)
     for row in rows[:-1]:
         value = f"{row.source.value:.3f}" if isinstance(row.source, TokenScore) else ""
         table.add_row(*_name_and_score(row), Text(value))
@@ -112,7 +113,7 @@ def _token_table(explanation: Explanation) -> Table:
 
 
 def _name_and_score(row: Row) -> tuple[Text, Text]:
-    return Text(_harmless(row.name), style="" if row.source else "dim"), Text(row.printed, style=_colour(row.score))
+    return Text(harmless(row.name), style="" if row.source else "dim"), Text(row.printed, style=_colour(row.score))
 
 
 def _add_logit(table: Table, logit: Row) -> None:
@@ -140,6 +141,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Control characters become spaces: a text must not be able to steer the terminal."""
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)

@@ -57,8 +57,9 @@ def ablation(config: Config) -> list[Variation]:
 
 @STUDIES.register("multi_dataset")
 def multi_dataset(config: Config) -> list[Variation]:
-    """One config on the three sets of the documents."""
-    return [Variation(name, {"data.dataset_name": name}) for name in ("sst2", "ag_news", "imdb")]
+    """One config on the three sets of the documents; of a tagger, on both tagged sets."""
+    names = ("conll2003", "wnut17") if config.task == "tagging" else ("sst2", "ag_news", "imdb")
+    return [Variation(name, {"data.dataset_name": name}) for name in names]
 
 
 @STUDIES.register("bcos_ablation")

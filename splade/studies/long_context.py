@@ -12,12 +12,12 @@ from rich.console import Console
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.studies.intervals import METHOD
 from splade.studies.kinds import Variation
 from splade.studies.needle import PLACES, choose_needles, cost, default_lengths, growth, measure, neutral_filler
 from splade.studies.plots import draw_lines
-from splade.studies.study import run_study, study_folder
+from splade.studies.study import check_classification, run_study, study_folder
 from splade.studies.summary import Figure, Row, measured, rows_of
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.studies.tiny_model import tiny_model
@@ -44,6 +44,7 @@ def long_context(
     config: Config, *, model_folder: Path | None, tiny: bool, overwrite: bool, console: Console, out: Console
 ) -> Path:
     """Test a saved model, one trained now with the config, or (its cost only) a tiny random one up to 4,096 tokens."""
+    check_classification(NAME, config)
     folder = study_folder(NAME, config) / ("tiny" if tiny else "")
     found: Measured = {}
     notes: list[str] = []
@@ -67,7 +68,9 @@ def long_context(
 def _models(config: Config, folder: Path | None, overwrite: bool, console: Console) -> Iterator[tuple[int, LexicalSAE]]:
     """The saved model, or one trained with each seed."""
     if folder is not None:
-        yield config.seed, LexicalSAE.from_pretrained(folder)
+        model = LexicalSAE.from_pretrained(folder)
+        check_task(model, "classification")
+        yield config.seed, model
         return
     for part in run_study(NAME, config, [Variation("model", {})], overwrite=overwrite, console=console).parts:
         if (part.folder / "results.json").exists():

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from splade.reporting.svg import BLUE, GREY, INK, STYLE
 from splade.studies.summary import Figure, Row
 
-PANELS = ("accuracy", "active_tokens", "completeness", "cosine", "rated_share", "right_sign", "input_share")
+PANELS = ("accuracy", "f1", "active_tokens", "completeness", "cosine", "rated_share", "right_sign", "input_share")
 """Figures worth a panel, in this order; `MAX_PANELS` of them that were measured are drawn."""
 MAX_PANELS = 5
 
@@ -58,8 +58,9 @@ def _panel(axes: Axes, rows: Sequence[Row], figure: Figure) -> None:
 
 
 def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
-    """Accuracy against active tokens, coloured by grounding; points have their rows' numbers and names."""
-    shown = [(n, row) for n, row in enumerate(rows, 1) if {"accuracy", "active_tokens"} <= row.figures.keys()]
+    """Accuracy (F1) against active tokens, coloured by grounding; points have their rows' numbers and names."""
+    score = "f1" if any("f1" in row.figures for row in rows) else "accuracy"
+    shown = [(n, row) for n, row in enumerate(rows, 1) if {score, "active_tokens"} <= row.figures.keys()]
     rated = any("rated_share" in row.figures for _, row in shown)
     kinds = list(dict.fromkeys(row.name.split(" / ")[0] for _, row in shown))
     with rc_context(STYLE):
@@ -68,13 +69,13 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
         for index, kind in enumerate(kinds):
             own = [(n, row) for n, row in shown if row.name.split(" / ")[0] == kind]
             for _, row in own:
-                x, y = row.figures["active_tokens"], row.figures["accuracy"]
+                x, y = row.figures["active_tokens"], row.figures[score]
                 axes.errorbar(
                     x.mean, 100 * y.mean, None if y.half is None else 100 * y.half, x.half, color=GREY, linewidth=0.8
                 )
             points = axes.scatter(
                 [row.figures["active_tokens"].mean for _, row in own],
-                [100 * row.figures["accuracy"].mean for _, row in own],
+                [100 * row.figures[score].mean for _, row in own],
                 c=[grounded(row, rated) for _, row in own],
                 vmin=0,
                 vmax=100,
@@ -85,7 +86,7 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
                 label=kind,
             )
             for n, row in own:
-                place = (row.figures["active_tokens"].mean, 100 * row.figures["accuracy"].mean)
+                place = (row.figures["active_tokens"].mean, 100 * row.figures[score].mean)
                 label = f"{n} {row.name.split(' / ')[-1]}"
                 axes.annotate(label, place, xytext=(5, 5), textcoords="offset points", fontsize=8, color=INK)
         if shown:
@@ -100,8 +101,8 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
         ticks = few if len(few) >= FEWEST_TICKS else many
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
-        axes.set_xlabel("active tokens a text")
-        axes.set_ylabel("accuracy (%)")
+        axes.set_xlabel("active tokens a word" if score == "f1" else "active tokens a text")
+        axes.set_ylabel("entity F1 (%)" if score == "f1" else "accuracy (%)")
         return _save(canvas, folder, name)
 
 

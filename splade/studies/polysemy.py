@@ -14,11 +14,11 @@ from splade.data.root import root_source
 from splade.errors import DataError
 from splade.evaluation.polysemy import Difference, WordPair, polysemy, word_pairs
 from splade.models.backbone import Backbone
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sense_choice import FEWEST_OCCURRENCES, choose_senses
 from splade.models.vocabulary import Vocabulary
 from splade.pipelines import progress_bar
-from splade.studies.study import study_folder
+from splade.studies.study import check_classification, study_folder
 from splade.studies.tables import leave_table
 from splade.utils.atomic import write_json
 
@@ -27,6 +27,7 @@ NAME = "polysemy"
 
 def polysemy_study(config: Config, *, model_folder: Path | None, console: Console, out: Console) -> Path:
     """Measure a saved model, or the senses an untrained backbone gives to the pairs' own words."""
+    check_classification(NAME, config)
     source = root_source(config.data)
     if source is None:
         raise DataError(
@@ -38,6 +39,7 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
         rows = read()
         pairs += word_pairs({**rows.extra, "label": list(rows.labels)}, rows.origin)
     model = LexicalSAE.from_pretrained(model_folder) if model_folder else _untrained(config, pairs)
+    check_task(model, "classification")
     with progress_bar(console, "reading words", 2 * len(pairs)) as advance:
         found = polysemy(model, pairs, advance)
     folder = study_folder(NAME, config)

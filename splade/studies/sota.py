@@ -33,7 +33,7 @@ from splade.pipelines import fingerprint
 from splade.studies.kinds import Variation
 from splade.studies.linear import VECTORIZERS, measure_linear
 from splade.studies.plots import draw_variations
-from splade.studies.study import Part, run_study
+from splade.studies.study import Part, check_classification, run_study
 from splade.studies.summary import Figure, measured, rows_of, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
@@ -54,6 +54,7 @@ FIGURES = (
 
 def compare_with_others(config: Config, *, overwrite: bool, console: Console, out: Console) -> Path:
     """Train this model and the dense head, fit the others on the same texts, and leave table, plot and results."""
+    check_classification(NAME, config)
     variation = Variation(OWN, {"evaluation.dense_baseline": True})
     run = run_study(NAME, config, [variation], overwrite=overwrite, console=console)
     results: dict[str, list[dict[str, Any]]] = {}

@@ -69,6 +69,15 @@ def study_folder(name: str, config: Config) -> Path:
     return Path(config.output_dir) / name
 
 
+def check_classification(name: str, config: Config) -> None:
+    """Refuse the settings of a tagger where a study looks at whole texts."""
+    if config.task != "classification":
+        raise ConfigError(
+            f"The study {name} compares classifiers of whole texts, but the settings say task: {config.task}; give it "
+            "settings for classification."
+        )
+
+
 def plan(name: str, config: Config, variations: Sequence[Variation]) -> list[Part]:
     """Every variation with every seed. All settings are checked; nothing is loaded and nothing written."""
     seeds = config.study.seeds or [config.seed]
@@ -144,10 +153,12 @@ def part_states(parts: Sequence[Part]) -> list[State]:
     identities: dict[int, tuple[str, str]] = {}
     by_data: dict[str, list[int]] = {}
     for index, part in enumerate(parts):
-        key = json.dumps([dataclasses.asdict(part.config.data), part.config.seed], sort_keys=True)
+        config = part.config
+        key = json.dumps([config.task, dataclasses.asdict(config.data), config.seed], sort_keys=True)
         by_data.setdefault(key, []).append(index)
     for indices in by_data.values():
-        dataset = load_dataset(parts[indices[0]].config.data, parts[indices[0]].config.seed)
+        first = parts[indices[0]].config
+        dataset = load_dataset(first.data, first.seed, first.task)
         for index in indices:
             config = parts[index].config
             identities[index] = (run_id(config, dataset), fingerprint(config, dataset))

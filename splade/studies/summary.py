@@ -49,8 +49,11 @@ class Figure:
 FIGURES = (
     Figure("accuracy", "accuracy", ("accuracy",), "%"),
     Figure("dense_accuracy", "dense head", ("dense_accuracy",), "%"),
+    Figure("f1", "entity F1", ("f1",), "%"),
+    Figure("dense_f1", "dense head", ("dense_f1",), "%"),
     Figure("active_tokens", "active tokens", ("active_tokens", "mean")),
     Figure("completeness", "accuracy keeping a tenth", ("completeness", "0.1", "accuracy"), "%"),
+    Figure("completeness_entities", "of entity words", ("completeness_entities", "0.1", "accuracy"), "%"),
     Figure("cosine", "cosine between classes", ("separation", "cosine"), digits=2),
     Figure("within_cosine", "within", ("separation", "within_cosine"), digits=2),
     Figure("input_share", "on words in the text", ("grounding", "input_share"), "%"),

@@ -60,6 +60,7 @@ class Task(ABC):
 
     figure: ClassVar[str]
     """What checkpoints are ranked by, and `score` computes."""
+    split: TextSplit | TaggedSplit
     encoded: EncodedTexts
     labels: np.ndarray
     """(N,) of all rows."""

@@ -12,7 +12,7 @@ from splade.pipelines import prepare
 from splade.studies.kinds import variations_of
 from splade.studies.study import plan
 from tests.builders import build_backbone_folder
-from tests.runs import write_reviews
+from tests.runs import write_reviews, write_sentences
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 FILES = sorted(EXPERIMENTS.rglob("*.yaml"))
@@ -28,6 +28,8 @@ PAPER = {
     "multi_dataset",
 }
 TOP = {"quickstart", "verify", "verify_full", "long_context", "frontier", "sst2_roberta", "sst2_deberta"}
+
+NER = {"conll2003", "conll2003_verify", "conll_roberta", "wnut17"}
 
 #: Part of a backbone's name: the family of the tiny one that stands for it.
 STAND_INS = {"ModernBERT": "modernbert", "distilbert": "distilbert", "deberta": "deberta", "roberta": "roberta"}
@@ -48,6 +50,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with toy reviews and a tiny backbone of each family."""
     folder = tmp_path_factory.mktemp("places")
     write_reviews(folder / "data", 128, 32, 32)
+    write_sentences(folder / "data", 128, 32, 32)
     for family in {"bert", *STAND_INS.values()}:
         build_backbone_folder(folder, family)
     return folder
@@ -55,9 +58,10 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tiny(path: Path, places: Path) -> Config:
     """What the file describes; only the backbone and the texts are others."""
-    name = load_config(path).model.name
+    config = load_config(path)
+    name, ending = config.model.name, "conll" if config.task == "tagging" else "csv"
     family = next((family for part, family in STAND_INS.items() if part in name), "bert")
-    texts = [f"data.{part}_file={places / 'data' / part}.csv" for part in ("train", "validation", "test")]
+    texts = [f"data.{part}_file={places / 'data' / part}.{ending}" for part in ("train", "validation", "test")]
     return load_config(path, [*texts, f"model.name={places / family}", f"output_dir={places / 'out'}"])
 
 
@@ -65,6 +69,7 @@ def test_the_experiments_are_there() -> None:
     assert {path.stem for path in (EXPERIMENTS / "paper").glob("*.yaml")} >= PAPER
     assert {path.stem for path in EXPERIMENTS.glob("*.yaml")} >= TOP
     assert (EXPERIMENTS / "ablation" / "ablation.yaml").exists()
+    assert {path.stem for path in (EXPERIMENTS / "ner").glob("*.yaml")} >= NER
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(EXPERIMENTS)))
@@ -89,6 +94,11 @@ def test_every_variation_of_a_study_can_be_built(name: str, places: Path) -> Non
     assert len(parts) >= 3
     for part in parts:
         assert prepare(part.config).trainer.total > 0, part.title
+
+
+@pytest.mark.parametrize("name", sorted(NER))
+def test_the_experiments_on_entities_are_of_taggers(name: str) -> None:
+    assert load_config(EXPERIMENTS / "ner" / f"{name}.yaml").task == "tagging"
 
 
 def test_every_file_with_a_study_is_built_as_one() -> None:

@@ -218,3 +218,13 @@ class TestVary:
         with pytest.raises(ConfigError) as raised:
             vary(Config(), {key: value}, "here")
         assert str(raised.value).startswith(expected)
+
+
+def test_a_base_fills_in_what_the_file_does_not_say(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("training: {epochs: 5}\n")
+    base = {"task": "tagging", "training": {"epochs": 9, "batch_size": 7}}
+    config = load_config(path, [], base)
+    assert (config.task, config.training.epochs, config.training.batch_size) == ("tagging", 5, 32)
+    assert load_config(path, ["task=classification"], base).task == "classification"
+    assert load_config(None, [], base).training.batch_size == 7

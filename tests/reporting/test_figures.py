@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from splade.reporting.figures import about, dense_figures, grounding, headline, percent, separation
-from tests.reporting.builders import build_results
+from splade.reporting.figures import about, dense_figures, grounding, headline, per_type, percent, separation
+from tests.reporting.builders import build_results, build_tagging_results
 
 
 def test_headline_stands_beside_dense() -> None:
@@ -43,3 +43,14 @@ def test_about_names_model_and_data() -> None:
 
 def test_separation_is_read_between_and_within() -> None:
     assert separation(build_results())[0] == {"name": "Cosine", "between": "0.120", "within": "0.400"}
+
+
+def test_a_taggers_figures_are_of_entities_and_words() -> None:
+    figures = {figure.name: figure for figure in headline(build_tagging_results())}
+    assert list(figures)[:4] == ["Entity F1", "Precision", "Recall", "Right tags"]
+    assert figures["Entity F1"].beside == "dense head 89.1 % (-0.8 points)"
+    assert figures["Entity F1, 20 tokens"].value == "88.1 %" and "Active tokens a word" in figures
+    (loc, per) = per_type(build_tagging_results())
+    assert (loc["name"], loc["f1"], loc["dense"], loc["support"]) == ("LOC", "88.3 %", "88.3 %", "1,668")
+    assert per["dense"] == "–"
+    assert per_type(build_results()) == []

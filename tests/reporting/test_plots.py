@@ -16,7 +16,7 @@ def every_plot() -> dict[str, str | None]:
         "constraint": plots.constraint(history),
         "multiplier": plots.multiplier(history),
         "active": plots.active_tokens(history, target=30),
-        "validation": plots.validation_accuracy(history),
+        "validation": plots.validation_score(history),
         "sparsity": plots.sparsity_histogram(results["active_tokens"]),
         "beside-dense": plots.beside_dense(results),
         "completeness": plots.completeness(results["completeness"], results["accuracy"]),

@@ -1,0 +1,139 @@
+"""What a tagger says of a text: words with their tags, the entities these make, and why. Handed around as values.
+
+The logit of a tag at a word is exactly a sum over the vocabulary tokens that fired there; an `ExplainedWord` holds it
+as the `Explanation` of that one word:
+
+    logits[target] = bias + Σ tokens.score
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from splade.attribution.context_estimate import ContextEstimate
+from splade.attribution.explanation import Explanation
+
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """One word of the text and the tag decoded for it."""
+
+    word: str
+    start: int
+    """First character in the text."""
+    end: int
+    """One past its last character."""
+    tag: str
+    """The decoded tag: of the sequences of tags that are possible, the most probable one has it here."""
+    probabilities: dict[str, float]
+    """Of every tag at this word by itself; another tag may be more probable than one that fits its neighbours."""
+    active_tokens: int
+
+    @property
+    def probability(self) -> float:
+        return self.probabilities[self.tag]
+
+
+@dataclass(frozen=True)
+class Entity:
+    """Words that together name one thing."""
+
+    type: str
+    text: str
+    """The characters text[start:end]."""
+    start: int
+    end: int
+    words: range
+    """Numbers of its words in the text, from 0."""
+    probability: float
+    """Of the tag of its least certain word."""
+
+
+@dataclass(frozen=True)
+class TaggedText:
+    """A text with all its words, none left out."""
+
+    text: str
+    """As it was given; of a list of words, the words joined by spaces."""
+    words: list[TaggedWord]
+    entities: list[Entity] = field(init=False)
+    """In reading order."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entities", _entities(self.text, self.words))
+
+    def to_json(self) -> dict[str, object]:
+        """The stable machine-readable form that `lexical-sae predict --json` prints, one object a text."""
+        return {
+            "text": self.text,
+            "entities": [
+                {
+                    "type": entity.type,
+                    "text": entity.text,
+                    "start": entity.start,
+                    "end": entity.end,
+                    "words": list(entity.words),
+                    "probability": entity.probability,
+                }
+                for entity in self.entities
+            ],
+            "words": [
+                {"word": w.word, "start": w.start, "end": w.end, "tag": w.tag, "probability": w.probability}
+                for w in self.words
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class ExplainedWord:
+    """Why a word has its tag."""
+
+    number: int
+    """Of the word in the text, from 0."""
+    explanation: Explanation
+    """Its `label` is the tag decoded, its only word this one."""
+    context: ContextEstimate | None
+    """Which other words moved the decision, where that was asked for: an estimate, and no part of the sum."""
+
+    def to_json(self) -> dict[str, object]:
+        """An entry of `explained` in what `lexical-sae explain --json` prints."""
+        whole = self.explanation.to_json()
+        kept = {key: whole[key] for key in ("target", "logits", "probabilities", "bias")}
+        tokens = [{"token": t.token, "score": float(t.score), "value": float(t.value)} for t in self.explanation.tokens]
+        found = {"word": self.number, "tag": self.explanation.label, **kept, "tokens": tokens}
+        return found if self.context is None else found | {"context_estimate": list(self.context.change)}
+
+
+@dataclass(frozen=True)
+class ExplainedText:
+    """A tagged text, and the sums behind some of its words."""
+
+    tagged: TaggedText
+    explained: list[ExplainedWord]
+    """In reading order."""
+
+    def to_json(self) -> dict[str, object]:
+        """The stable machine-readable form that `lexical-sae explain --json` prints, one object a text."""
+        return self.tagged.to_json() | {"explained": [word.to_json() for word in self.explained]}
+
+
+def _entities(text: str, words: list[TaggedWord]) -> list[Entity]:
+    """Stretches of B-X and the I-X that follow; of a sequence that is not IOB2, I-X after anything else starts one."""
+    found: list[Entity] = []
+    first = 0
+    for number, word in enumerate(words):
+        if word.tag == OUTSIDE:
+            continue
+        letter, _, kind = word.tag.partition("-")
+        before = words[number - 1].tag.partition("-") if number else ("", "", "")
+        if letter != "I" or before[2] != kind:
+            first = number
+        following = words[number + 1].tag if number + 1 < len(words) else OUTSIDE
+        if following != f"I-{kind}":
+            own = words[first : number + 1]
+            span = own[0].start, own[-1].end
+            sure = min(each.probability for each in own)
+            found.append(Entity(kind, text[span[0] : span[1]], *span, range(first, number + 1), sure))
+    return found

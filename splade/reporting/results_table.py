@@ -1,0 +1,76 @@
+"""The headline figures of `results.json` as a table in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def print_results(results: Mapping[str, Any], console: Console) -> None:
+    """The headline figures, those of the task, then what every model is asked; and the notes."""
+    table = Table(title=results.get("experiment_name"), show_header=False)
+    tagging = results.get("task") == "tagging"
+    (_add_tagging if tagging else _add_classification)(table, results)
+    row, rows = ("word", "words") if tagging else ("text", "texts")
+    active = results["active_tokens"]
+    table.add_row(
+        f"active tokens a {row}", f"{active['mean']:.1f} of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})"
+    )
+    looked_at = results["words"] if tagging else results["evaluated"]
+    table.add_row("identity, max error", f"{results['dla']['max_error']:.1e} over {looked_at:,} {rows}, every class")
+    _add_completeness(table, results, "entities" if tagging else None)
+    separation = results["separation"]
+    table.add_row(
+        "circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within"
+    )
+    grounding = results["grounding"]
+    table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
+    table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")
+    if lexicon := grounding.get("lexicon"):
+        table.add_row(
+            f"on words rated by {lexicon['name']}",
+            f"{lexicon['coverage']:.0%}, of that {lexicon['right_sign']:.0%} of the right sign",
+        )
+    if dense := results.get("dense"):
+        ratio = results["seconds"]["per_step"] / dense["seconds_per_step"]
+        table.add_row("seconds a step", f"{results['seconds']['per_step']:.3f}  ({ratio:.2f} × the dense head's)")
+    console.print(table)
+    for note in results.get("notes", []):
+        console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _add_classification(table: Table, results: Mapping[str, Any]) -> None:
+    table.add_row("accuracy", f"{results['accuracy']:.4f}{_dense(results, 'accuracy')}")
+    table.add_row("macro F1", f"{results['macro_f1']:.4f}")
+
+
+def _add_tagging(table: Table, results: Mapping[str, Any]) -> None:
+    table.add_row("entity F1", f"{results['f1']:.4f}{_dense(results, 'f1')}")
+    table.add_row("precision, recall", f"{results['precision']:.4f}, {results['recall']:.4f}")
+    for name, found in results["per_type"].items():
+        table.add_row(f"F1 of {name}", f"{found['f1']:.4f}  ({found['support']:,} entities)")
+    table.add_row("words with the right tag", f"{results['token_accuracy']:.4f}")
+    for k, capped in results["topk_per_position"].items():
+        table.add_row(
+            f"entity F1, at most {k} tokens a word", f"{capped['f1']:.4f}  ({capped['capped']:.1%} of words had more)"
+        )
+
+
+def _add_completeness(table: Table, results: Mapping[str, Any], part: str | None) -> None:
+    """What is left of the accuracy when few tokens are kept; of a tagger, at the words of entities."""
+    key = f"completeness_{part}" if part else "completeness"
+    where = f" ({part})" if part else ""
+    kept = {f"{float(share):.0%}": figures for share, figures in results[key].items() if share in ("0.1", "0.5")}
+    if three := results[f"{key}_tokens"].get("3"):
+        kept["3 tokens"] = three
+    for name, figures in kept.items():
+        beside = f"  (random tokens: {figures['random_accuracy']:.4f})"
+        table.add_row(f"accuracy keeping {name}{where}", f"{figures['accuracy']:.4f}{beside}")
+
+
+def _dense(results: Mapping[str, Any], key: str) -> str:
+    dense = results.get("dense")
+    return f"  (dense head: {dense[key]:.4f})" if dense else ""

@@ -1,0 +1,123 @@
+"""A tagged text in the terminal: its entities in brackets, and for their words the tokens that decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from splade.attribution.explanation import Explanation
+from splade.attribution.tagged import ExplainedText, TaggedText
+from splade.reporting.explained import token_rows
+from splade.reporting.figures import percent
+from splade.reporting.tagged import context_words, stretches
+from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, harmless, token_table
+
+ENTITY, TYPE = "bold green", "green"
+
+SMALLEST_ROOM = 24
+"""Cells that a sum gets however narrow the terminal."""
+
+
+def print_tagged(tagged: TaggedText, console: Console) -> None:
+    """The text on one line, entities as [TYPE words]."""
+    console.print(_bracketed(tagged), soft_wrap=True)
+
+
+def print_explained_tags(found: ExplainedText, console: Console, top: int, *, whole: bool = False) -> None:
+    """Print the text and the exact sum behind each explained word; the numbers of a sum add up as printed.
+
+    Args:
+        found: what to print.
+        console: where to; colours and width are its business, and nothing depends on colour alone.
+        top: how many tokens of a sum are named; the others share a summand.
+        whole: give each sum a table of its own.
+    """
+    console.print(_bracketed(found.tagged))
+    if not found.explained:
+        return
+    console.print()
+    for word in found.explained if whole else ():
+        explanation = word.explanation
+        console.print(_verdict(word.number, explanation))
+        console.print(token_table(explanation, top))
+    if not whole:
+        console.print(_table(found, console, top))
+    estimates = [(word, word.context) for word in found.explained if word.context is not None]
+    if estimates:
+        console.print()
+        console.print(Text("Other words, by how much the logit falls when one is hidden (an estimate, not a sum):"))
+    for word, context in estimates:
+        names = ", ".join(context_words(found.tagged, context)) or "no other word was seen with it"
+        console.print(Text(f"{word.number}  {harmless(word.explanation.words[0].word)}: {harmless(names)}"))
+
+
+def _bracketed(tagged: TaggedText) -> Text:
+    line = Text()
+    for stretch in stretches(tagged):
+        text = harmless(stretch.text).replace("\n", " ")
+        if stretch.entity is None:
+            line.append(text)
+            continue
+        line.append(f"[{stretch.entity.type} ", style=TYPE)
+        line.append(text, style=ENTITY)
+        line.append("]", style=TYPE)
+    if not tagged.words:
+        return Text("(empty text)", style="dim")
+    if not tagged.entities:
+        line.append("  (no entity)", style="dim")
+    return line
+
+
+def _verdict(number: int, explanation: Explanation) -> Text:
+    line = Text(f"{number}  {harmless(explanation.words[0].word)}  ")
+    line.append(explanation.label, style="bold")
+    line.append(f"  {percent(explanation.probabilities[explanation.label])}")
+    if explanation.target != explanation.label:
+        line.append(f"  explained: {explanation.target}  {percent(explanation.probabilities[explanation.target])}")
+    return line
+
+
+def _table(found: ExplainedText, console: Console, top: int) -> Table:
+    """A row a word: its tag and the sum that is the tag's logit."""
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    cells = []
+    for word in found.explained:
+        rows = token_rows(word.explanation, top)
+        name = word.explanation.words[0].word
+        sure = percent(word.explanation.probabilities[word.explanation.target])
+        summands = [f"{harmless(row.name)} {row.printed}" for row in rows[:-1]]
+        cells.append(([str(word.number), harmless(name), word.explanation.target, sure, rows[-1].printed], summands))
+    headings = ["", "word", "tag", "sure", "logit"]
+    widths = [max(cell_len(text) for text in column) for column in zip(headings, *(c for c, _ in cells), strict=True)]
+    widths[1] = min(widths[1], MAX_WORD_WIDTH)
+    for heading, width in zip(headings, widths, strict=True):
+        right = heading in ("", "sure", "logit")
+        table.add_column(
+            heading,
+            justify="right" if right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=width,
+            max_width=width,
+        )
+    table.add_column("= tokens and bias", no_wrap=True, overflow="ellipsis")
+    room = max(SMALLEST_ROOM, console.width - sum(widths) - GAP * len(widths))
+    for first, summands in cells:
+        table.add_row(*(Text(text) for text in first), Text("\n".join(_lines(summands, room))))
+    return table
+
+
+def _lines(summands: Sequence[str], room: int) -> list[str]:
+    """Broken between summands only: a name and its number belong together."""
+    lines = [summands[0]]
+    for summand in summands[1:]:
+        if cell_len(f"{lines[-1]}, {summand}") < room:
+            lines[-1] += f", {summand}"
+        else:
+            lines[-1] += ","
+            lines.append(summand)
+    return lines

@@ -1,0 +1,115 @@
+"""A tagged text laid out for reading."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+from rich.console import Console
+
+from splade.attribution.context_estimate import ContextEstimate
+from splade.attribution.explanation import Explanation, TokenScore, WordScore
+from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
+from splade.reporting.plots import validation_score
+from splade.reporting.report import tagged_sentence, write_report
+from splade.reporting.tagged import context_words, stretches
+from splade.reporting.tagged_terminal import print_explained_tags, print_tagged
+from tests.reporting.builders import build_tagging_results
+
+TAGS = {"john": "B-PER", "smith": "I-PER", "paris": "B-LOC"}
+TOKENS = {"mary": 1.23456, "smith": 0.33333, "paul": -0.21777, "james": 0.1111}
+
+
+def tagged(text: str = "john  smith saw paris.") -> TaggedText:
+    words = []
+    for match in re.finditer(r"\w+|\.", text):
+        tag = TAGS.get(match.group(), "O")
+        words.append(TaggedWord(match.group(), *match.span(), tag, {tag: 0.97}, len(TOKENS)))
+    return TaggedText(text, words)
+
+
+def explained(text: TaggedText, context: bool = False, more: str = "") -> ExplainedText:
+    bias = 0.1234
+    logit = sum(TOKENS.values()) + bias
+    found = []
+    for n in (n for entity in text.entities for n in entity.words):
+        word = text.words[n]
+        tokens = [TokenScore(name + more, i, score, 1.5, 1) for i, (name, score) in enumerate(TOKENS.items())]
+        total = WordScore(word.word, word.start, word.end, logit - bias)
+        whole = Explanation(text.text, word.tag, word.tag, {word.tag: logit}, {word.tag: 0.97}, bias, tokens, [total])
+        change = [0.5 * (i - n) for i in range(len(text.words))]
+        found.append(ExplainedWord(n, whole, ContextEstimate(n, word.tag, logit, change) if context else None))
+    return ExplainedText(text, found)
+
+
+def printed(found: ExplainedText | TaggedText, width: int = 80, top: int = 2, **options: bool) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width)
+    if isinstance(found, TaggedText):
+        print_tagged(found, console)
+    else:
+        print_explained_tags(found, console, top, **options)
+    return stream.getvalue()
+
+
+def test_stretches_give_the_text_back() -> None:
+    for text in ("john  smith saw paris.", "saw", "", "paris", " john paris "):
+        assert "".join(stretch.text for stretch in stretches(tagged(text))) == text
+
+
+def test_entities_stand_in_brackets_on_one_line() -> None:
+    assert printed(tagged()) == "[PER john  smith] saw [LOC paris].\n"
+    assert printed(tagged("saw\x1b[31m [bold]it\n now")) == "saw [31m [bold]it  now  (no entity)\n"
+    assert printed(tagged("")) == "(empty text)\n"
+    assert len(printed(tagged("saw " * 60 + "paris")).splitlines()) == 1  # for grep, and for whoever counts lines
+
+
+def test_every_printed_sum_adds_up() -> None:
+    for width in (60, 80, 200):
+        shown = printed(explained(tagged()), width)
+        assert max(map(len, shown.splitlines())) <= width
+        body = re.sub(r"\s+", " ", shown)
+        sums = re.findall(r"97\.0 % ([+-][\d.]+) (.*?bias [+-][\d.]+)", body)
+        assert len(sums) == 3
+        for logit, summands in sums:
+            assert abs(sum(float(n) for n in re.findall(r"[+-]\d+\.\d+", summands)) - float(logit)) < 1e-9
+            assert "2 more tokens" in summands
+
+
+def test_a_name_and_its_number_stay_together() -> None:
+    shown = printed(explained(tagged(), more="-and-a-long-name"), width=60, top=4)
+    for name in TOKENS:
+        assert re.search(rf"{name}-and-a-long-name [+-]\d", shown)
+
+
+def test_a_word_alone_and_its_context() -> None:
+    shown = printed(explained(tagged(), context=True), whole=True)
+    assert shown.count("= logit of") == 3 and "an estimate" in shown
+    assert "0  john: . +2.000, paris +1.500, saw +1.000, smith +0.500\n" in shown
+
+
+def test_context_names_the_strongest_other_words() -> None:
+    text = tagged("john a b c d e f")
+    estimate = ContextEstimate(0, "B-PER", 1.0, [0.0, 0.1, -0.6, 0.5, 0.2, 0.3, 0.0])
+    assert context_words(text, estimate) == ["b -0.600", "c +0.500", "e +0.300", "d +0.200", "a +0.100"]
+
+
+def test_the_report_has_a_sum_for_each_word_of_an_entity() -> None:
+    found = tagged_sentence(explained(tagged()))
+    assert [one.words[0].word for one, _, _ in found.words] == ["john", "smith", "paris"]
+    assert found.error < 1e-9 and [s.text for s in found.stretches if s.entity] == ["john  smith", "paris"]
+
+
+def test_the_report_speaks_of_words_and_escapes_them(tmp_path: Path) -> None:
+    hostile = explained(tagged("john <script>"), more="<b>")
+    write_report(tmp_path / "report.html", build_tagging_results(), [], [hostile, explained(tagged("saw"))])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in page and "mary<b>" not in page and "mary&lt;b&gt; +1.235" in page
+    assert "F1, dense head" in page and "No entity was found." in page and "john<small>PER</small></mark>" in page
+    assert "measured at the words of entities" in page and '<td class="n">70.0 %</td>' in page
+
+
+def test_the_curve_of_validation_is_of_f1() -> None:
+    history = [{"step": n, "phase": "circuit", "validation": {"f1": n / 10}} for n in range(1, 4)]
+    assert "Entity F1" in (validation_score(history) or "")

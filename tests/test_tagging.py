@@ -1,0 +1,147 @@
+"""Using a tagger: texts of words or strings, entities with their places, exact sums for the tag decoded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from splade.attribution.explanation import NOT_A_WORD
+from splade.attribution.tagged import TaggedText, TaggedWord
+from splade.data.types import TaggedSplit
+from splade.errors import DataError, ModelError
+from splade.inference import predict_batch
+from splade.models.lexical_sae import LexicalSAE
+from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
+from splade.training.task import TaggingTask
+from tests.builders import TAGS, build_model, tagged_sentences
+
+TEXT = "The  bank of England didn't see John Smith, unwatchable."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tagger")
+
+
+def tagger(folder: Path, **settings: object) -> LexicalSAE:
+    return build_model(folder, "neighbourhood+dictionary", task="tagging", **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> LexicalSAE:
+    return tagger(folder)
+
+
+def tagged(*tags: str) -> TaggedText:
+    return TaggedText(
+        " ".join("ab" for _ in tags),
+        [TaggedWord("ab", 3 * n, 3 * n + 2, tag, {tag: 0.9 - n / 10}, 1) for n, tag in enumerate(tags)],
+    )
+
+
+class TestEntities:
+    def test_are_a_beginning_and_what_goes_on_from_it(self) -> None:
+        found = tagged("B-PER", "I-PER", "B-PER", "O", "B-LOC", "I-LOC").entities
+        assert [(e.type, list(e.words), e.start, e.end) for e in found] == [
+            ("PER", [0, 1], 0, 5),
+            ("PER", [2], 6, 8),
+            ("LOC", [4, 5], 12, 17),
+        ]
+        assert found[0].text == "ab ab" and found[0].probability == 0.8  # of its less certain word
+
+    def test_of_tags_that_are_not_iob2(self) -> None:
+        found = tagged("I-PER", "I-LOC", "O", "I-LOC").entities
+        assert [(e.type, list(e.words)) for e in found] == [("PER", [0]), ("LOC", [1]), ("LOC", [3])]
+
+    def test_there_may_be_none(self) -> None:
+        assert tagged("O", "O").entities == [] and tagged().entities == []
+
+
+class TestTag:
+    def test_words_keep_their_places_in_the_text(self, model: LexicalSAE) -> None:
+        found = tag_model(model, TEXT)
+        assert [w.word for w in found.words][3:8] == ["England", "did", "n't", "see", "John"]
+        assert all(TEXT[w.start : w.end] == w.word for w in found.words)
+        assert all(sum(w.probabilities.values()) == pytest.approx(1) for w in found.words)
+
+    def test_words_given_are_words_taken(self, model: LexicalSAE) -> None:
+        """And tags are those that the evaluation's own path decodes, also where windows cut a text."""
+        sentences = [*tagged_sentences(12)[0], ["john", "smith", "saw", "U.S.", "london", "."] * 40]
+        task = TaggingTask(TaggedSplit(sentences, [[0] * len(s) for s in sentences]), model.tokenizer, 64, TAGS)
+        logits = torch.zeros(len(task.labels), len(TAGS))
+        with torch.no_grad():
+            for batch in task.in_order(64, model.device):
+                logits[batch.places] = task.predict(model, batch).logits
+        found = tag_batch(model, sentences, batch_size=3)
+        assert len(task) > len(sentences)  # the last is read in windows
+        assert [[w.word for w in one.words] for one in found] == sentences
+        assert [[w.tag for w in one.words] for one in found] == task.names(task.decode(logits))
+
+    def test_empty_texts_have_no_words(self, model: LexicalSAE) -> None:
+        assert tag_batch(model, []) == []
+        assert [one.words for one in tag_batch(model, ["", " \n", []])] == [[], [], []]
+        assert len(tag_batch(model, ["", "john"])[1].words) == 1
+        assert explain_tags(model, "").explained == []
+
+    def test_half_a_surrogate_pair(self, model: LexicalSAE) -> None:
+        assert tag_model(model, "john \ud800 smith").text == "john ? smith"
+
+    def test_one_text_for_a_list(self, model: LexicalSAE) -> None:
+        with pytest.raises(DataError, match="put it in a list"):
+            tag_batch(model, "john")
+
+    def test_the_other_task(self, folder: Path, model: LexicalSAE) -> None:
+        with pytest.raises(ModelError, match="classifies texts"):
+            tag_model(build_model(folder), "john")
+        with pytest.raises(ModelError, match="tags words"):
+            predict_batch(model, ["john"])
+
+
+class TestExplain:
+    @pytest.mark.parametrize(
+        "settings", [{}, {"head": "bcos"}, {"pooling": "attention", "word_pieces": "all"}, {"topk_per_position": 3}]
+    )
+    def test_sums_are_the_logits_of_the_tags_decoded(self, folder: Path, settings: dict[str, object]) -> None:
+        own = tagger(folder, **settings)
+        texts = [TEXT, *tagged_sentences(6)[0], " ".join(["john smith saw london ."] * 30)]
+        found = explain_tags_batch(own, texts, batch_size=3)
+        assert sum(len(one.explained) for one in found) > 10
+        for one in found:
+            assert [w.number for w in one.explained] == [n for e in one.tagged.entities for n in e.words]
+            for word in one.explained:
+                whole, tagged_word = word.explanation, one.tagged.words[word.number]
+                assert whole.label == whole.target == tagged_word.tag
+                assert whole.check() < 1e-5
+                assert len(whole.tokens) <= tagged_word.active_tokens
+                assert sum(t.token == NOT_A_WORD for t in whole.tokens) <= 1
+
+    def test_any_word_and_any_tag(self, model: LexicalSAE) -> None:
+        for n, tag in ((0, "B-PER"), (8, "O")):
+            (word,) = explain_tags(model, TEXT, word=n, target=tag).explained
+            assert (word.number, word.explanation.target) == (n, tag)
+            assert word.explanation.check() < 1e-5
+        with pytest.raises(DataError, match=r"Word 99 was asked for, but 'The  bank .*\.\.\.' has 12 word"):
+            explain_tags(model, TEXT, word=99)
+        with pytest.raises(ModelError, match=r"no label 'B-LO'.* Did you mean 'B-LOC'\?"):
+            explain_tags(model, TEXT, target="B-LO")
+
+    def test_context_is_estimated_when_asked_for(self, model: LexicalSAE) -> None:
+        assert explain_tags(model, TEXT, word=3).explained[0].context is None
+        (word,) = explain_tags(model, TEXT, word=3, context=True).explained
+        assert word.context is not None and len(word.context.change) == 12
+        assert word.context.change[3] == 0 and any(word.context.change)
+        assert word.context.logit == pytest.approx(word.explanation.logits[word.context.tag], abs=1e-4)
+
+    def test_the_json_says_the_same(self, model: LexicalSAE) -> None:
+        found = explain_tags(model, TEXT, word=3, context=True)
+        written = found.to_json()
+        assert list(written) == ["text", "entities", "words", "explained"]
+        (word,) = written["explained"]  # type: ignore[misc]
+        assert list(word) == [
+            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "context_estimate"),
+        ]
+        total = word["bias"] + sum(token["score"] for token in word["tokens"])
+        assert total == pytest.approx(word["logits"][word["target"]], abs=1e-5)
+        assert "context_estimate" not in explain_tags(model, TEXT, word=3).to_json()["explained"][0]  # type: ignore[index]
