@@ -144,6 +144,9 @@ def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int) -> _Read:
     check_task(model, "tagging")
     if isinstance(texts, str):  # which is a sequence of texts too, of one character each
         raise DataError("One text was given where a list of texts was expected; put it in a list.")
+    for text in texts:
+        if not isinstance(text, str) and not (isinstance(text, Sequence) and all(isinstance(w, str) for w in text)):
+            raise DataError(f"A text is a string or a list of words, but {text!r:.60} was given.")
     model.eval()
     plain = [readable(text if isinstance(text, str) else " ".join(text)) for text in texts]
     spans = [

@@ -88,6 +88,11 @@ class TestTag:
     def test_half_a_surrogate_pair(self, model: LexicalSAE) -> None:
         assert tag_model(model, "john \ud800 smith").text == "john ? smith"
 
+    @pytest.mark.parametrize("text", [None, 5, ["a", 3]])
+    def test_what_is_no_text(self, model: LexicalSAE, text: object) -> None:
+        with pytest.raises(DataError, match="a string or a list of words"):
+            tag_model(model, text)  # type: ignore[arg-type]
+
     def test_one_text_for_a_list(self, model: LexicalSAE) -> None:
         with pytest.raises(DataError, match="put it in a list"):
             tag_batch(model, "john")

@@ -20,7 +20,8 @@ _WORD = re.compile(
     "|".join(
         [
             r"(?:https?://|www\.)\S*[\w/]",
-            r"[@#]\w+",
+            r"[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+",  # bob@example.com
+            r"(?<!\w)[@#]\w+",
             rf"(?:[^\W\d_]\.){{2,}}(?:-{_PART})*",  # U.S., a.m., U.S.-led
             r"[A-Z]\.(?=\s+\S)",  # the J. of J. Smith
             rf"(?:{ABBREVIATIONS})\.(?=\s+\S)|No\.(?=\s+\d)",

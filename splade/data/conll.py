@@ -18,14 +18,15 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
     """The first column of each line is the word, the last its tag; columns are parted by tabs, else by spaces.
 
     A line that starts a document ends a sentence too. A comment is a line before a sentence that starts with ``#`` and
-    does not end in a tag (``# O`` is a word).
+    does not end in a tag (``# O`` is a word). All words have as many columns as the first: where the last is missing,
+    the one before must not be taken for a tag.
     """
     sentences: list[list[str]] = [[]]
     tags: list[list[str]] = [[]]
+    columns = first = 0  # of the first word, and its line
     for number, line in enumerate(stream, start=1):
-        line = line.strip(BLANK)
-        separator = "\t" if "\t" in line else " "
-        word, tag = line.split(separator, 1)[0].strip(BLANK), line.rsplit(separator, 1)[-1].strip(BLANK)
+        fields = _fields(line)
+        line, word, tag = line.strip(BLANK), fields[0], fields[-1]
         if not line or word == DOCUMENT:
             if sentences[-1]:
                 sentences.append([])
@@ -33,10 +34,21 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
             continue
         if word.startswith("#") and not sentences[-1] and split_tag(tag) is None:
             continue
-        if separator not in line:
+        columns, first = columns or len(fields), first or number
+        if len(fields) == 1:
             raise DataError(
                 f"The file {path} has only '{line[:SHOWN_LINE]}' in line {number}, but a word and its tag were "
                 "expected; complete the line (a blank line ends a sentence)."
+            )
+        if len(fields) != columns:
+            raise DataError(
+                f"The file {path} has {len(fields)} columns in line {number} ('{line[:SHOWN_LINE]}'), but {columns} in "
+                f"line {first}; give every word the same."
+            )
+        if not word or not tag:
+            raise DataError(
+                f"The file {path} has no {'tag' if word else 'word'} in line {number} ('{line[:SHOWN_LINE]}'); "
+                "complete the line (a blank line ends a sentence)."
             )
         sentences[-1].append(word)
         tags[-1].append(tag)
@@ -49,6 +61,13 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
             "expected; remove that column."
         )
     return {"tokens": list[object](sentences), "tags": list[object](tags)}
+
+
+def _fields(line: str) -> list[str]:
+    """Columns parted by tabs, of which one may be empty, else by any number of spaces."""
+    if "\t" in line.strip(BLANK):
+        return [field.strip(BLANK) for field in line.rstrip("\r\n").split("\t")]
+    return [field for field in line.strip(BLANK).split(" ") if field] or [""]
 
 
 def _counts(words: list[str]) -> bool:

@@ -36,7 +36,7 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         top: how many tokens of a sum are named; the others share a summand.
         whole: give each sum a table of its own.
     """
-    console.print(_bracketed(found.tagged))
+    print_tagged(found.tagged, console)
     if not found.explained:
         return
     console.print()
@@ -91,7 +91,8 @@ def _table(found: ExplainedText, console: Console, top: int) -> Table:
         sure = percent(word.explanation.probabilities[word.explanation.target])
         summands = [f"{harmless(row.name)} {row.printed}" for row in rows[:-1]]
         cells.append(([str(word.number), harmless(name), word.explanation.target, sure, rows[-1].printed], summands))
-    headings = ["", "word", "tag", "sure", "logit"]
+    asked = any(word.explanation.target != word.explanation.label for word in found.explained)
+    headings = ["", "word", "target" if asked else "tag", "sure", "logit"]
     widths = [max(cell_len(text) for text in column) for column in zip(headings, *(c for c, _ in cells), strict=True)]
     widths[1] = min(widths[1], MAX_WORD_WIDTH)
     for heading, width in zip(headings, widths, strict=True):

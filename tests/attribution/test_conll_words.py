@@ -20,6 +20,7 @@ def words(text: str) -> str:
         ("paid $1,000 (US$5.50) at 6-4 on 08/26/96", "paid $ 1,000 ( US$ 5.50 ) at 6-4 on 08/26/96"),
         ('U.S.-led talks -- "yes"... S&P 500', 'U.S.-led talks -- " yes " ... S&P 500'),
         ("see http://x.org/a?b. @bob #rain", "see http://x.org/a?b . @bob #rain"),
+        ("mail bob.k@example.com, or a@b.", "mail bob.k@example.com , or a @ b ."),
         ("vitamin C. No. 5, and no. Then", "vitamin C. No. 5 , and no . Then"),
         ("वह दिल्ली गया। café 東京", "वह दिल्ली गया । café 東京"),
         ("AC/DC players' end", "AC / DC players ' end"),

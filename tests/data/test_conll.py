@@ -77,7 +77,7 @@ def test_a_word_without_a_tag_names_the_line(tmp_path: Path) -> None:
 def test_word_numbers_are_not_words(tmp_path: Path) -> None:
     numbered = "1\tAnn\tB-PER\n2\tmet\tO\n3\tBo\tB-PER\n\n1\tYes\tO\n"
     assert "numbers the words of each sentence in its first column" in sentence(write(tmp_path / "a.tsv", numbered))
-    assert read_columns(write(tmp_path / "a.tsv", numbered + "\n5 O\n"), "tagging")["tokens"][-1] == ["5"]
+    assert read_columns(write(tmp_path / "a.tsv", numbered + "\n5\tfive\tO\n"), "tagging")["tokens"][-1] == ["5"]
 
 
 def test_formats_of_the_other_task_are_refused_as_such(tmp_path: Path) -> None:
@@ -86,3 +86,14 @@ def test_formats_of_the_other_task_are_refused_as_such(tmp_path: Path) -> None:
         read_columns(path)
     assert "ends in .csv, which tagging does not read" in sentence(write(tmp_path / "a.csv", "text,label\n"))
     assert "ends in none of .bio, .conll, .iob, .jsonl, .tsv, .txt" in sentence(write(tmp_path / "a.doc", ""))
+
+
+def test_a_missing_last_column_is_not_made_up_for_by_the_one_before(tmp_path: Path) -> None:
+    said = sentence(write(tmp_path / "a.conll", FOUR_COLUMNS.replace("Li NNP I-NP I-PER", "Li NNP I-NP")))
+    assert "3 columns in line 6" in said and "4 in line 3" in said
+
+
+@pytest.mark.parametrize(("line", "missing"), [("Li\tNNP\tI-NP\t", "no tag"), ("\tNNP\tI-NP\tI-PER", "no word")])
+def test_an_empty_column_is_no_word_and_no_tag(tmp_path: Path, line: str, missing: str) -> None:
+    said = sentence(write(tmp_path / "a.conll", TABS.replace("Li\tNNP\tI-NP\tI-PER", line)))
+    assert missing in said and "line 6" in said
