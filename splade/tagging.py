@@ -7,14 +7,14 @@ read as one sentence, in overlapping windows where it is longer than the model r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from splade.attribution.conll_words import split_words
-from splade.attribution.context_estimate import estimate_context
+from splade.attribution.context_estimate import estimate_contexts
 from splade.attribution.explanation import Explanation, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
 from splade.circuits.core import CircuitState
@@ -73,7 +73,7 @@ def explain_tags_batch(
     Args:
         word: explain this word of every text instead, counted from 0, whatever its tag.
         target: explain the logit of this tag instead of the one decoded.
-        context: also estimate which other words moved each decision; a forward pass for each of them.
+        context: also estimate which other words moved each decision; a forward pass for each word of a text.
     """
     check_target(model, target)
     read = _read(model, texts, batch_size)
@@ -91,8 +91,12 @@ def explain_tags_batch(
         for i, row in enumerate(rows):
             text, n = owners[int(places[row])]
             explanation = _explain(model, part, attribution, i, int(classes[i]), length, read.tagged[text], n)
-            estimate = estimate_context(model, read.sentences[text], n, explanation.target) if context else None
-            explained[text][n] = ExplainedWord(n, explanation, estimate)
+            explained[text][n] = ExplainedWord(n, explanation)
+    if context:
+        for sentence, found in zip(read.sentences, explained, strict=True):
+            asked = {n: word.explanation.target for n, word in found.items()}
+            for n, estimate in estimate_contexts(model, sentence, asked).items():
+                found[n] = replace(found[n], context=estimate)
     return [
         ExplainedText(tagged, [found[n] for n in sorted(found)])
         for tagged, found in zip(read.tagged, explained, strict=True)

@@ -6,11 +6,12 @@ fire is a question about the backbone, which no sum answers; what is here hides 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from splade.data.batching import collate
 from splade.data.words import encode_words
@@ -35,30 +36,65 @@ class ContextEstimate:
     itself, and at words that another window decides."""
 
 
-@torch.no_grad()
 def estimate_context(model: LexicalSAE, sentence: Sequence[str], word: int, tag: str) -> ContextEstimate:
-    """Occlusion: every other word of the word's window is replaced by mask tokens, one at a time."""
+    """Of one word; see `estimate_contexts`."""
+    return estimate_contexts(model, sentence, {word: tag})[word]
+
+
+@torch.no_grad()
+def estimate_contexts(
+    model: LexicalSAE, sentence: Sequence[str], tags: Mapping[int, str]
+) -> dict[int, ContextEstimate]:
+    """Occlusion: the words of a window are replaced by mask tokens, one at a time, and all words asked for look again.
+
+    `tags`: which words are asked for, by number, and the tag of each. A forward pass for each word of a window, however
+    many are asked for.
+    """
+    _check(model, sentence, tags)
     tokenizer = model.tokenizer
-    if tokenizer.mask_token_id is None:
-        raise ModelError("The tokenizer has no mask token to hide words behind; context cannot be estimated.")
-    if not 0 <= word < len(sentence):
-        raise DataError(f"The sentence has {len(sentence)} words, and word number {word} was asked for; count from 0.")
-    if tag not in model.labels:
-        raise ModelError(f"The model has no tag '{tag}'; its tags are: {', '.join(model.labels)}.")
     encoded = encode_words([sentence], tokenizer, model.max_length)
-    window = int(np.searchsorted(encoded.offsets, np.flatnonzero(encoded.word == word)[0], side="right")) - 1
-    ids, mask = collate(encoded, [window], tokenizer.pad_token_id or 0)  # (1, L)
-    of_word = torch.from_numpy(encoded.word[encoded.offsets[window] : encoded.offsets[window + 1]].astype(np.int64))
-    others = [number for number in of_word.unique().tolist() if number not in (-1, word)]
-    shown = [ids[0], *(torch.where(of_word == number, tokenizer.mask_token_id, ids[0]) for number in others)]
-    logits = []
+    estimates = {}
+    for window in range(len(encoded)):
+        ids, mask = collate(encoded, [window], tokenizer.pad_token_id or 0)  # (1, L)
+        of_word = torch.from_numpy(encoded.word[encoded.offsets[window] : encoded.offsets[window + 1]].astype(np.int64))
+        there = [number for number in of_word.unique().tolist() if number >= 0]
+        asked = [number for number in there if number in tags]
+        if not asked:
+            continue
+        hidden = [torch.where(of_word == number, tokenizer.mask_token_id, ids[0]) for number in there]
+        classes = [model.labels.index(tags[number]) for number in asked]
+        logits = _logits(model, [ids[0], *hidden], mask, of_word, asked)[:, range(len(asked)), classes]  # (1 + n, A)
+        for column, number in enumerate(asked):
+            before, *after = logits[:, column].tolist()
+            change = [0.0] * len(sentence)
+            for other, without in zip(there, after, strict=True):
+                change[other] = before - without if other != number else 0.0
+            estimates[number] = ContextEstimate(number, tags[number], before, change)
+    return estimates
+
+
+def _check(model: LexicalSAE, sentence: Sequence[str], tags: Mapping[int, str]) -> None:
+    if model.tokenizer.mask_token_id is None:
+        raise ModelError("The tokenizer has no mask token to hide words behind; context cannot be estimated.")
+    for word, tag in tags.items():
+        if not 0 <= word < len(sentence):
+            raise DataError(
+                f"The sentence has {len(sentence)} words, and word number {word} was asked for; count from 0."
+            )
+        if tag not in model.labels:
+            raise ModelError(f"The model has no tag '{tag}'; its tags are: {', '.join(model.labels)}.")
+
+
+def _logits(model: LexicalSAE, shown: list[Tensor], mask: Tensor, of_word: Tensor, asked: list[int]) -> Tensor:
+    """(n, A, C) of the words asked for, in each of n versions (L,) of a window."""
+    column = torch.full_like(of_word, -1)  # (L,): which of the words asked for a position belongs to
+    for number, word in enumerate(asked):
+        column[of_word == word] = number
+    found = []
     for start in range(0, len(shown), BATCH):
         part = torch.stack(shown[start : start + BATCH]).to(model.device)  # (b, L)
-        row = torch.arange(len(part))[:, None]
-        asked = torch.where(of_word == word, row, -1).to(model.device)  # (b, L): one row a sentence
-        state = model.tag(model(part, mask.to(model.device).expand_as(part)), asked)
-        logits += state.logits[:, model.labels.index(tag)].tolist()
-    change = [0.0] * len(sentence)
-    for number, without in zip(others, logits[1:], strict=True):
-        change[number] = logits[0] - without
-    return ContextEstimate(word, tag, logits[0], change)
+        rows = torch.arange(len(part))[:, None] * len(asked) + column
+        groups = torch.where(column >= 0, rows, -1).to(model.device)  # (b, L)
+        state = model.tag(model(part, mask.to(model.device).expand_as(part)), groups)
+        found.append(state.logits.view(len(part), len(asked), -1).cpu())
+    return torch.cat(found)

@@ -94,7 +94,7 @@ class ExplainedWord:
     """Of the word in the text, from 0."""
     explanation: Explanation
     """Its `label` is the tag decoded, its only word this one."""
-    context: ContextEstimate | None
+    context: ContextEstimate | None = None
     """Which other words moved the decision, where that was asked for: an estimate, and no part of the sum."""
 
     def to_json(self) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from splade.attribution.context_estimate import estimate_context
+from splade.attribution.context_estimate import estimate_context, estimate_contexts
 from splade.data.words import encode_words
 from splade.errors import DataError, ModelError
 from splade.models.lexical_sae import LexicalSAE
@@ -40,6 +40,16 @@ def test_a_long_sentence_is_read_in_the_words_own_window(model: LexicalSAE) -> N
     sentence = ["movie"] * 100 + ["paris"] + ["movie"] * 40
     found = estimate_context(model, sentence, 100, "B-LOC")
     assert found.change[0] == 0.0 and any(found.change[90:110]) and len(found.change) == 141
+
+
+def test_words_asked_for_together_are_estimated_as_alone(model: LexicalSAE) -> None:
+    sentence = (["john", "watched", "paris"] * 40)[:100]  # several windows
+    tags = {0: "B-PER", 2: "B-LOC", 60: "O", 99: "B-PER"}
+    together = estimate_contexts(model, sentence, tags)
+    assert list(together) == list(tags)
+    for word, tag in tags.items():
+        alone = estimate_context(model, sentence, word, tag)
+        assert together[word].change == pytest.approx(alone.change, abs=1e-4) and together[word].tag == tag
 
 
 def test_a_word_or_tag_that_is_not_there_is_said(model: LexicalSAE) -> None:
