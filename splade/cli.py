@@ -95,17 +95,26 @@ def kindly(command):  # type: ignore[no-untyped-def]
     return wrapped
 
 
-@app.command()
-@kindly
-def train(
-    config: ConfigFile = None,
-    set_: Sets = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Train a model, measure it on the test split, and leave model, results and report in output_dir."""
-    train_with(config, set_, resume=resume, overwrite=overwrite, dry_run=dry_run)
+def train_command(help_: str, task: Task | None = None):  # type: ignore[no-untyped-def]
+    """A command that trains; with a `task`, only for that one."""
+
+    @kindly
+    def command(
+        config: ConfigFile = None,
+        set_: Sets = None,
+        resume: Resume = False,
+        overwrite: Overwrite = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        train_with(config, set_, resume=resume, overwrite=overwrite, dry_run=dry_run, task=task)
+
+    command.__doc__ = help_
+    return command
+
+
+train = app.command("train")(
+    train_command("Train a model, measure it on the test split, and leave model, results and report in output_dir.")
+)
 
 
 def train_with(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from splade.data.types import Columns, RawSplit, TextSplit
 from splade.errors import DataError, nearest
@@ -25,15 +25,20 @@ def raw_split(columns: Columns, text_column: str | None, label_column: str | Non
             f"{origin} holds 'tokens' for tagging, but classification needs '{text_column}' and '{label_column}' "
             "columns; choose a classification set, or set task: tagging."
         )
-    for wanted, setting in ((text_column, "text_column"), (label_column, "label_column")):
-        if wanted not in columns:
-            raise missing_column(wanted, setting, columns, origin)
+    require_columns(columns, {"text_column": text_column, "label_column": label_column}, origin)
     texts = [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]
     labels = [_label(value, row, label_column, origin) for row, value in enumerate(columns[label_column], start=1)]
     if not texts:
         raise DataError(f"{origin} has no rows, but at least one text and label is needed; check the file.")
     extra = {name: values for name, values in columns.items() if name not in (text_column, label_column)}
     return RawSplit(texts, labels, extra, origin)
+
+
+def require_columns(columns: Columns, wanted: Mapping[str, str], origin: str) -> None:
+    """Refuse a source without the columns that settings of the given names stand for."""
+    for setting, name in wanted.items():
+        if name not in columns:
+            raise missing_column(name, setting, columns, origin)
 
 
 def missing_column(wanted: str, setting: str, columns: Columns, origin: str) -> DataError:

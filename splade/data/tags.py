@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from splade.data.columns import clean_text, listed, missing_column
+from splade.data.columns import clean_text, listed, require_columns
 from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
 from splade.data.types import Columns, RawTags, TaggedSplit
 from splade.errors import DataError, nearest
@@ -23,9 +23,7 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
             f"{origin} holds 'text' for classification, but tagging needs '{tokens_column}' and '{tags_column}' "
             "columns; choose a tagged set, or set task: classification."
         )
-    for wanted, setting in ((tokens_column, "tokens_column"), (tags_column, "tags_column")):
-        if wanted not in columns:
-            raise missing_column(wanted, setting, columns, origin)
+    require_columns(columns, {"tokens_column": tokens_column, "tags_column": tags_column}, origin)
     sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
     tags = [_list(value, row, tags_column, origin) for row, value in enumerate(columns[tags_column], start=1)]
     if not any(sentences):

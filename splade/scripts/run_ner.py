@@ -7,20 +7,11 @@ from __future__ import annotations
 
 import typer
 
-from splade.cli import ConfigFile, DryRun, Overwrite, Resume, Sets, kindly, train_with
+from splade.cli import train_command
 
-
-@kindly
-def run_ner(
-    config: ConfigFile = None,
-    set_: Sets = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Train a tagger, measure it on the test split, and leave model, results and report in output_dir."""
-    train_with(config, set_, resume=resume, overwrite=overwrite, dry_run=dry_run, task="tagging")
-
+run_ner = train_command(
+    "Train a tagger, measure it on the test split, and leave model, results and report in output_dir.", task="tagging"
+)
 
 if __name__ == "__main__":
     typer.run(run_ner)

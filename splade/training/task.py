@@ -23,8 +23,8 @@ Calibration = list[tuple[Tensor, ...]]
 """Batches that `LexicalSAE.calibrate` takes."""
 
 CIRCUIT_WORDS = 256
-"""Words a batch whose circuits are looked at: as many texts take part in a step of classification on the largest
-machines, and more would cost more than the rest of the step."""
+"""Most words a batch whose circuits are looked at, so that a batch of long sentences full of names does not cost a
+multiple of the others. A judgement; no other number was tried."""
 
 
 @dataclass(frozen=True)
