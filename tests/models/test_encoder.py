@@ -114,17 +114,22 @@ def with_empty_texts(encoder: LexicalEncoder) -> SparseSequence:
     return sequence
 
 
-# Derandomised: a score within float32 rounding of its threshold may fall on either side, in one case of thousands.
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(
-    support=st.sampled_from(SUPPORT),
-    exclude=st.booleans(),
-    training=st.booleans(),
-    batch=st.integers(1, 4),
-    length=st.integers(1, 9),
-    tile=st.sampled_from([7, 64, 512]),
-    seed=st.integers(0, 1000),
-)
+def random_cases(count: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator: the test is run for `count` random supports, sizes and tiles."""
+    cases = given(
+        support=st.sampled_from(SUPPORT),
+        exclude=st.booleans(),
+        training=st.booleans(),
+        batch=st.integers(1, 4),
+        length=st.integers(1, 9),
+        tile=st.sampled_from([7, 64, 512]),
+        seed=st.integers(0, 1000),
+    )
+    # Derandomised: a score within float32 rounding of its threshold may fall on either side, in one case of thousands.
+    return lambda test: settings(max_examples=count, deadline=None, derandomize=True)(cases(test))
+
+
+@random_cases(150)
 def test_pool_is_the_plain_implementation_in_value_and_gradient(
     support: str, exclude: bool, training: bool, batch: int, length: int, tile: int, seed: int
 ) -> None:

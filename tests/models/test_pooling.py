@@ -6,8 +6,6 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from splade.errors import ConfigError
@@ -17,7 +15,15 @@ from splade.models.layers.activation import SURROGATE_WINDOW
 from splade.models.pooling import POOLINGS
 from splade.models.sparse import SparseRows
 from tests.models import test_encoder
-from tests.models.test_encoder import SUPPORT, VOCAB, _Sizes, build_encoder, random_sequence, with_empty_texts
+from tests.models.test_encoder import (
+    SUPPORT,
+    VOCAB,
+    _Sizes,
+    build_encoder,
+    random_cases,
+    random_sequence,
+    with_empty_texts,
+)
 
 
 def attention_encoder(support: str, *, exclude_stop_words: bool = True, seed: int = 0) -> LexicalEncoder:
@@ -47,17 +53,7 @@ def assert_like_the_plain_one(sequence: SparseSequence, tile: int = 512) -> Spar
     return test_encoder.assert_like_the_plain_one(sequence, tile, plain_pool, gradient=sequence.encoder.training)
 
 
-# Derandomised: a score within float32 rounding of its threshold may fall on either side, in one case of thousands.
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(
-    support=st.sampled_from(SUPPORT),
-    exclude=st.booleans(),
-    training=st.booleans(),
-    batch=st.integers(1, 4),
-    length=st.integers(1, 9),
-    tile=st.sampled_from([7, 64, 512]),
-    seed=st.integers(0, 1000),
-)
+@random_cases(60)
 def test_is_the_plain_implementation_in_value_and_gradient(
     support: str, exclude: bool, training: bool, batch: int, length: int, tile: int, seed: int
 ) -> None:
