@@ -53,6 +53,8 @@ FIGURES = (
     Figure("dense_f1", "dense head", ("dense_f1",), "%"),
     Figure("active_tokens", "active tokens", ("active_tokens", "mean")),
     Figure("completeness", "accuracy keeping a tenth", ("completeness", "0.1", "accuracy"), "%"),
+    Figure("completeness_kl", "KL keeping a tenth", ("completeness", "0.1", "kl"), digits=3),
+    Figure("tokens_kl", "KL keeping 3 tokens", ("completeness_tokens", "3", "kl"), digits=3),
     Figure("completeness_entities", "of entity words", ("completeness_entities", "0.1", "accuracy"), "%"),
     Figure("cosine", "cosine between classes", ("separation", "cosine"), digits=2),
     Figure("within_cosine", "within", ("separation", "within_cosine"), digits=2),
