@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -71,14 +72,23 @@ class CompletenessMeter(Generic[Kept]):
 
 @dataclass(frozen=True)
 class Separation:
-    """Circuits of different classes against those of one class. Cosines are of attributions, Jaccard of sets."""
+    """Circuits of different classes against those of one class, as attributions with their sign, as their sizes, which
+    say how much a word matters whichever way it speaks, and as sets.
+
+    With two classes the head's centred output gives every word opposite signs for the two, so the cosine of signed
+    circuits is below 0 whatever was learned; the cosine of sizes is not helped by it, and is near 1 if the same words
+    matter for both classes."""
 
     cosine: float
     """Mean over pairs of classes, between their mean circuits; below 0: what is for one class is against the other."""
     jaccard: float
-    """Mean over pairs of classes, overlap of their hundred strongest tokens."""
+    """Mean over pairs of classes, overlap of the hundred tokens that matter most for each."""
     within_cosine: float
     """Mean over pairs of texts of one class."""
+    size_cosine: float
+    """As `cosine`, of sizes."""
+    within_size_cosine: float
+    """As `within_cosine`, of sizes."""
     within_jaccard: float
     """Mean over sampled pairs of texts of one class, overlap of their circuits."""
 
@@ -89,6 +99,7 @@ class SeparationMeter:
     def __init__(self, num_classes: int, vocab_size: int, share: float):
         self.share = share
         self._sums = torch.zeros(num_classes, vocab_size)
+        self._sizes = torch.zeros(num_classes, vocab_size)
         self._counts = torch.zeros(num_classes)
         self._circuits: list[list[frozenset[int]]] = [[] for _ in range(num_classes)]
 
@@ -96,8 +107,9 @@ class SeparationMeter:
         inside = circuit_mask(attribution, state.rows.value > 0, self.share)
         kept = attribution.value * inside
         unit = kept / attribution.sum_rows(kept**2).sqrt().clamp(min=1e-12)[attribution.row]
-        index = classes[attribution.row] * self._sums.shape[1] + attribution.token
-        self._sums.view(-1).index_add_(0, index.cpu(), unit.cpu())
+        index = (classes[attribution.row] * self._sums.shape[1] + attribution.token).cpu()
+        self._sums.view(-1).index_add_(0, index, unit.cpu())
+        self._sizes.view(-1).index_add_(0, index, unit.abs().cpu())
         filled = attribution.counts > 0
         self._counts += torch.bincount(classes[filled], minlength=len(self._counts)).cpu()
         inside = inside > 0
@@ -110,19 +122,28 @@ class SeparationMeter:
 
     def result(self, seed: int = 0) -> Separation:
         present = (self._counts > 0).nonzero(as_tuple=True)[0]
-        means = self._sums[present] / self._counts[present, None]  # (C, V)
-        between = F.normalize(means, dim=1) @ F.normalize(means, dim=1).T
-        tops = [frozenset(row.topk(min(CLASS_CIRCUIT, int((row > 0).sum()))).indices.tolist()) for row in means]
-        pairs = [(i, j) for i in range(len(present)) for j in range(i + 1, len(present))]
-        many = self._counts > 1
-        counts = self._counts[many]
-        within = ((self._sums[many] ** 2).sum(1) - counts) / (counts * (counts - 1))
+        sizes = self._sizes[present]  # (C, V)
+        tops = [frozenset(row.topk(min(CLASS_CIRCUIT, int((row > 0).sum()))).indices.tolist()) for row in sizes]
         return Separation(
-            cosine=_mean([float(between[i, j]) for i, j in pairs]),
-            jaccard=_mean([_jaccard(tops[i], tops[j]) for i, j in pairs]),
-            within_cosine=_mean(within.tolist()),
+            cosine=self._between(self._sums[present]),
+            jaccard=_mean([_jaccard(*pair) for pair in combinations(tops, 2)]),
+            within_cosine=self._within(self._sums),
+            size_cosine=self._between(sizes),
+            within_size_cosine=self._within(self._sizes),
             within_jaccard=_mean(self._sampled_overlaps(np.random.default_rng(seed))),
         )
+
+    @staticmethod
+    def _between(sums: Tensor) -> float:
+        """Mean cosine over pairs of rows."""
+        unit = F.normalize(sums, dim=1)  # (C, V)
+        return _mean((unit @ unit.T)[torch.triu_indices(len(unit), len(unit), 1).unbind()].tolist())
+
+    def _within(self, sums: Tensor) -> float:
+        """Mean over classes of the mean cosine over pairs of their texts: (‖Σu‖² − n)/(n·(n − 1)), u of length 1."""
+        many = self._counts > 1
+        counts = self._counts[many]
+        return _mean((((sums[many] ** 2).sum(1) - counts) / (counts * (counts - 1))).tolist())
 
     def _sampled_overlaps(self, generator: np.random.Generator) -> list[float]:
         classes = [circuits for circuits in self._circuits if len(circuits) > 1]

@@ -20,6 +20,7 @@ Gate = Literal["jumprelu", "drelu", "drelu_log1p"]
 Pooling = Literal["max", "attention"]
 Head = Literal["relu_mlp", "tied_mlp", "bcos"]
 Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
+Anchor = Literal["own_token", "frozen_scores", "register", "none"]
 SupportName = Literal["full", "neighbourhood", "dictionary"]
 Task = Literal["classification", "tagging"]
 
@@ -219,7 +220,7 @@ class LossWeights:
     """Tokens that hardly ever fire are helped back."""
     guide: NonNegative = 1.0
     """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
-    anchor: NonNegative = 0.1
+    anchor: NonNegative = 0.02
     """Words keep meaning themselves, in the way ``training.anchor`` says."""
 
 
@@ -278,8 +279,9 @@ class TrainingConfig:
     """Steps between checkpoints; null: one with every validation."""
     log_every: PositiveInt = 10
     """Steps between lines of ``metrics.jsonl``."""
-    anchor: Literal["own_token", "frozen_scores", "register"] | None = None
-    """What keeps words meaning themselves: ``own_token``: each word scores highest in its own neighbourhood;
+    anchor: Anchor | None = None
+    """What keeps words meaning themselves; null: the recipe's (``own_token`` for ``cajt`` where the support is a
+    neighbourhood, otherwise none). ``own_token``: each word scores highest in its own neighbourhood;
     ``frozen_scores``: vocabulary scores stay near the untrained backbone's; ``register``: tokens that speak where
     neither they nor their neighbours stand, or carry over a tenth of all contribution, are penalised."""
     loss_weights: LossWeights = field(default_factory=LossWeights)

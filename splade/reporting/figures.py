@@ -126,7 +126,7 @@ def separation(results: Mapping[str, Any]) -> list[dict[str, str]]:
     measured = results.get("separation") or {}
     rows = [
         {"name": name, "between": _decimal(measured.get(key)), "within": _decimal(measured.get(f"within_{key}"))}
-        for key, name in (("cosine", "Cosine"), ("jaccard", "Jaccard"))
+        for key, name in (("cosine", "Cosine"), ("size_cosine", "Cosine of sizes"), ("jaccard", "Jaccard"))
     ]
     return [row for row in rows if row["between"] != MISSING]
 

@@ -23,9 +23,8 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
     table.add_row("identity, max error", f"{results['dla']['max_error']:.1e} over {looked_at:,} {rows}, every class")
     _add_completeness(table, results, "entities" if tagging else None)
     separation = results["separation"]
-    table.add_row(
-        "circuits, cosine", f"{separation['cosine']:.2f} between classes, {separation['within_cosine']:.2f} within"
-    )
+    for title, key in (("circuits, cosine", "cosine"), ("circuits, cosine of sizes", "size_cosine")):
+        table.add_row(title, f"{separation[key]:.2f} between classes, {separation[f'within_{key}']:.2f} within")
     grounding = results["grounding"]
     table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
     table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")

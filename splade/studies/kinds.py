@@ -23,8 +23,6 @@ class Variation:
 
 STUDIES: Registry[Callable[[Config], list[Variation]]] = Registry("study")
 
-NOT_A_CIRCUIT_LOSS = "guide"  # works in both phases and is no part of the model
-
 
 def variations_of(name: str, config: Config) -> list[Variation]:
     """Those that the config names, by list and by grid; if it names none, those of the study called ``name``."""
@@ -41,8 +39,8 @@ def variations_of(name: str, config: Config) -> list[Variation]:
 def ablation(config: Config) -> list[Variation]:
     """The recipe as it is, without each of its circuit losses in turn, and with cross-entropy alone."""
     recipe = config.training.recipe
-    uses, weights = RECIPES.get(recipe), dataclasses.asdict(config.training.loss_weights)
-    losses = [n for n, w in weights.items() if n != NOT_A_CIRCUIT_LOSS and w > 0 and getattr(uses, n, False)]
+    weights = dataclasses.asdict(config.training.loss_weights)
+    losses = [name for name in RECIPES.get(recipe).circuit_losses if weights[name] > 0]
     if not losses:
         raise ConfigError(
             f"training.recipe is '{recipe}' with no circuit loss to leave out; choose a recipe that has some, such as "

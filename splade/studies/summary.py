@@ -58,6 +58,8 @@ FIGURES = (
     Figure("completeness_entities", "of entity words", ("completeness_entities", "0.1", "accuracy"), "%"),
     Figure("cosine", "cosine between classes", ("separation", "cosine"), digits=2),
     Figure("within_cosine", "within", ("separation", "within_cosine"), digits=2),
+    Figure("size_cosine", "cosine of sizes between classes", ("separation", "size_cosine"), digits=2),
+    Figure("within_size_cosine", "within", ("separation", "within_size_cosine"), digits=2),
     Figure("input_share", "on words in the text", ("grounding", "input_share"), "%"),
     Figure("rated_share", "on rated words", ("grounding", "lexicon", "coverage"), "%"),
     Figure("right_sign", "of that right sign", ("grounding", "lexicon", "right_sign"), "%"),

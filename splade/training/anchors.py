@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from splade.circuits.core import CircuitState
 from splade.mechanistic.attribution import compute_attribution_tensor
@@ -19,6 +19,7 @@ from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import group_log_softmax
 from splade.models.support import NeighbourhoodSupport
+from splade.models.vocabulary import Vocabulary
 from splade.registry import Registry
 
 ANCHORS: Registry[type[Anchor]] = Registry("anchor")
@@ -157,10 +158,16 @@ class Register(Anchor):
         return of_row + F.relu(share - LARGEST_SHARE).sum()
 
 
+def make_anchor(name: str | None, model: nn.Module) -> Anchor | None:
+    """The anchor of that name; None for ``none``, and for a dense head, which has no words to hold."""
+    return ANCHORS.get(name)(model) if name not in (None, "none") and isinstance(model, LexicalSAE) else None
+
+
 def _neighbourhood(model: LexicalSAE) -> NeighbourhoodSupport:
     """The model's own neighbourhood, or one made for a model that may fire anywhere."""
     for support in model.encoder.supports:
         if isinstance(support, NeighbourhoodSupport):
             return support
-    made = NeighbourhoodSupport(model.vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
+    vocabulary = Vocabulary.from_tokenizer(model.tokenizer, model.backbone.vocab_size)  # without further senses
+    made = NeighbourhoodSupport(vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
     return made.to(model.device)

@@ -21,7 +21,7 @@ from splade.circuits.geco import GECOController, bound_from_accuracy
 from splade.config.schema import TrainingConfig, is_auto
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.anchors import ANCHORS
+from splade.training.anchors import make_anchor
 from splade.training.averaging import WeightAverage
 from splade.training.checkpoint import newest_checkpoint, save_checkpoint
 from splade.training.constants import UNTIL_FOUND, VALIDATIONS_PER_RUN
@@ -95,7 +95,7 @@ class Trainer:
         torch.manual_seed(seed)  # every process begins with the same guide
         width = model.backbone.hidden_size if isinstance(model, LexicalSAE) else 0
         # Before anything is restored: an anchor holds on to the model as it starts.
-        anchor = ANCHORS.get(config.anchor)(model) if config.anchor and isinstance(model, LexicalSAE) else None
+        anchor = make_anchor(config.anchor, model)
         columns = getattr(model, "vocab_size", 0)
         self.objective = Objective(self.num_classes, columns, config, width, anchor).to(self.device)
         self.batches = train.batches(batch_size, seed, shuffle=True)

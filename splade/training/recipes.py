@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from splade.config.schema import Config, Gate
+from splade.config.schema import Anchor, Config, Gate
 from splade.registry import Registry
 
 CIRCUIT_LOSSES = ("completeness", "separation", "sparsity", "sharpness", "frequency")
@@ -28,6 +28,8 @@ class Recipe:
     """Help for under-active tokens."""
     guide: bool = False
     """A dense head beside, in both phases."""
+    anchor: Anchor | None = None
+    """Of `ANCHORS`, where the support is a neighbourhood; the setting `training.anchor` overrides it."""
     uncertainty: bool = False
     """The circuit losses are weighed by learned variances."""
     gate_rate: float = 1.0
@@ -50,7 +52,15 @@ class Recipe:
 RECIPES: Registry[Recipe] = Registry("recipe")
 
 RECIPES.register("cajt")(
-    Recipe(gate="jumprelu", completeness="kl", separation="triplet", sparsity="l0", frequency=True, guide=True)
+    Recipe(
+        gate="jumprelu",
+        completeness="kl",
+        separation="triplet",
+        sparsity="l0",
+        frequency=True,
+        guide=True,
+        anchor="own_token",
+    )
 )
 RECIPES.register("lexical_sae")(
     Recipe(
@@ -82,8 +92,10 @@ def resolved(config: Config) -> Config:
     recipe, training = RECIPES.get(config.training.recipe), config.training
     averages_itself = training.optimizer == "schedule_free"
     average = (0.0 if averages_itself else recipe.weight_ema) if training.weight_ema is None else training.weight_ema
+    neighbourhood = "neighbourhood" in config.model.support
+    anchor = training.anchor or (recipe.anchor if neighbourhood else None) or "none"
     return replace(
         config,
         model=replace(config.model, gate=config.model.gate or recipe.gate),
-        training=replace(training, weight_ema=average or 0.0),
+        training=replace(training, weight_ema=average or 0.0, anchor=anchor),
     )

@@ -115,6 +115,15 @@ class TestSeparation:
     def test_opposite_signs_are_opposite(self) -> None:
         assert self.measure({3: 2.0}, {3: -1.0}, classes=[0, 1]).cosine == pytest.approx(-1.0)
 
+    def test_sizes_do_not_mind_the_sign(self) -> None:
+        """Two classes, a centred head: every word speaks for one class and as much against the other."""
+        found = self.measure({3: 2.0, 4: 1.0}, {3: -2.0, 4: -1.0}, classes=[0, 1])
+        assert found.cosine == pytest.approx(-1.0)
+        assert found.size_cosine == pytest.approx(1.0) and found.jaccard == 1.0
+        found = self.measure({0: 3.0, 1: -4.0}, {0: 3.0, 1: 4.0}, {2: 1.0}, classes=[0, 0, 1])
+        assert found.size_cosine == 0.0 and found.within_size_cosine == pytest.approx(1.0, abs=1e-6)
+        assert found.within_cosine == pytest.approx((9 - 16) / 25, abs=1e-6)
+
     def test_cosine_and_jaccard_by_hand(self) -> None:
         found = self.measure({0: 3.0, 1: 4.0}, {1: 1.0, 2: 1.0}, classes=[0, 1])
         assert found.cosine == pytest.approx(0.8 / 2**0.5)

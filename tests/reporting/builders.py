@@ -72,7 +72,14 @@ def build_results() -> dict[str, Any]:
             "0.1": {"accuracy": 0.8, "kl": 0.11, "random_accuracy": 0.58},
             "0.01": {"accuracy": 0.71, "kl": 0.31, "random_accuracy": 0.55},
         },
-        "separation": {"cosine": 0.12, "jaccard": 0.2, "within_cosine": 0.4, "within_jaccard": 0.3},
+        "separation": {
+            "cosine": 0.12,
+            "jaccard": 0.2,
+            "within_cosine": 0.4,
+            "within_jaccard": 0.3,
+            "size_cosine": 0.2,
+            "within_size_cosine": 0.5,
+        },
         "grounding": {
             "input_share": 0.11,
             "frozen_share": 0.6,

@@ -16,7 +16,7 @@ from splade.pipelines import setup_and_train
 from splade.training import anchors
 from splade.training.anchors import ANCHORS, FrozenScores, OwnToken, Register
 from splade.training.objective import TERMS, Objective
-from tests.builders import build_model, encode, toy_reviews
+from tests.builders import build_model, build_tokenizer, encode, toy_reviews
 from tests.runs import ToyRun, weights
 from tests.training.test_resume import resume, train_until_killed
 
@@ -176,6 +176,15 @@ class TestRegister:
         before = loss(anchor).mean()
         learn(anchor)
         assert loss(anchor).mean() < 0.7 * before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_with_several_senses_are_held_too(folder: Path, kind: str) -> None:
+    good = build_tokenizer().convert_tokens_to_ids(["good"])
+    model = build_model(folder, "full", senses=2, chosen=(good, torch.randn(1, 2, 32)))
+    anchor = ANCHORS.get(kind)(model)
+    disturb(model)
+    assert torch.isfinite(loss(anchor)).all() and loss(anchor).sum() > 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,6 +18,7 @@ from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.models.layers.activation import GATES
 from splade.models.lexical_sae import LexicalSAE
+from splade.training.anchors import ANCHORS
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
 from splade.training.optim import parameter_groups
@@ -61,6 +62,7 @@ def test_every_part_it_names_exists(name: str) -> None:
         (COMPLETENESS, recipe.completeness),
         (SEPARATIONS, recipe.separation),
         (SPARSITIES, recipe.sparsity),
+        (ANCHORS, recipe.anchor),
     ):
         assert part is None or registry.get(part)  # type: ignore[attr-defined]
     assert recipe.has_circuit_phase == (name != "baseline")
@@ -80,6 +82,23 @@ class TestResolved:
         config = resolved(load_config(None, changed))
         assert (config.model.gate, config.training.weight_ema) == ("jumprelu", 0.9)
         assert resolved(load_config(None, ["training.recipe=cis", "training.weight_ema=0"])).training.weight_ema == 0
+
+    @pytest.mark.parametrize(
+        ("settings", "anchor"),
+        [
+            ([], "own_token"),
+            (["model.support=neighbourhood+dictionary"], "own_token"),
+            (["model.support=full"], "none"),
+            (["model.support=full", "training.anchor=own_token"], "own_token"),
+            (["training.recipe=baseline"], "none"),
+            (["training.recipe=baseline", "training.anchor=register"], "register"),
+            (["training.anchor=none"], "none"),
+        ],
+    )
+    def test_an_anchor_comes_with_the_recipe_where_words_have_neighbours(
+        self, settings: list[str], anchor: str
+    ) -> None:
+        assert resolved(load_config(None, settings)).training.anchor == anchor
 
     def test_schedule_free_averages_itself(self) -> None:
         settings = ["training.recipe=cis", "training.optimizer=schedule_free"]
