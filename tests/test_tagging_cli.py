@@ -99,6 +99,8 @@ class TestTrain:
         assert f"{results['f1']:.4f}" in shown and "F1 of LOC" in shown
         assert "at most 20 tokens a word" in shown and "words, every class" in shown
         assert "validation f1" in toy_tagger.result.stderr
+        said = toy_tagger.result.stderr.splitlines()  # of the data, before the training
+        assert said[0].startswith("Data: Own files") and said[1].startswith("Note: ") and "occur both" in said[1]
 
     def test_a_dry_run_counts_sentences(self, toy_tagger: ToyRun, tmp_path: Path) -> None:
         done = run_cli("train", *training(toy_tagger, tmp_path / "out"), "--dry-run")
@@ -112,6 +114,7 @@ class TestTrain:
         for wrong in ("classifier", "a text", "Accuracy", "None", "nan"):
             assert wrong not in re.sub(r"<svg.*?</svg>|<style>.*?</style>", "", page, flags=re.DOTALL), wrong
         assert "pipeline_tag: token-classification" in card and "explain_tags" in card and "| LOC |" in card
+        assert "dataset_name: null" in card and "train.conll" in card  # own files, not the set named by default
 
     @pytest.mark.parametrize(
         ("arguments", "code", "said"),
@@ -189,8 +192,8 @@ class TestBadInput:
         path = tmp_path / "own.jsonl"
         path.write_text(json.dumps({"tokens": ["john"], "tags": ["B-PER"]}) + "\n")
         for file, parts in (
-            (path, ("holds 'tokens' for tagging, but classification needs 'text'",)),
-            (toy_tagger.data / "test.conll", ("ends in .conll, which classification does not read",)),
+            (path, ("holds 'tokens' for tagging, but classification needs 'text'", "trained for classification")),
+            (toy_tagger.data / "test.conll", ("ends in .conll, which classification does not", "--set data.test_file")),
         ):
             done = run_cli("evaluate", "--model", toy_run.folder / "model", "--set", f"data.test_file={file}")
             expect_sentence(done, *parts)
