@@ -119,7 +119,8 @@ class TagLabels:
                 found = f"{raw.origin} has the tag '{tag}' in sentence {row + 1} (at '{raw.sentences[row][place]}')"
                 parsed = split_tag(self._numbered.get(tag, tag))
                 if parsed is None and not self._numbered:
-                    raise _of_no_scheme(found, tag, first=row == place == 0)
+                    alone = sum(each.count(tag) for each in raw.tags) == 1
+                    raise _of_no_scheme(found, tag, header=alone and row == place == 0)
                 if parsed is None or (parsed[1] and parsed[1] not in self.classes):
                     raise DataError(
                         f"{found}, but the known tags are: {listed(self.names)}; correct it, or name all tags in "
@@ -174,8 +175,8 @@ def _check(tags: Sequence[str], owner: str) -> None:
         )
 
 
-def _of_no_scheme(found: str, tag: str, first: bool = False) -> DataError:
-    """What to write instead; the `first` tag of a file may be the name of its column."""
+def _of_no_scheme(found: str, tag: str, header: bool = False) -> DataError:
+    """What to write instead; ``header``: the tag may be the name of a file's column."""
     if tag in NEARLY_OUTSIDE:
         return DataError(
             f"{found}, where 'O', a capital letter, was expected for a word outside every entity; write it."
@@ -184,5 +185,5 @@ def _of_no_scheme(found: str, tag: str, first: bool = False) -> DataError:
     advice = f"write B-{kind} where an entity starts and I-{kind} where it goes on"
     return DataError(
         f"{found}, which no known scheme has (IOB1, IOB2, BIOES, BILOU); "
-        f"{'if this is a header, remove it, else ' if first else ''}{advice}."
+        f"{'if this is a header, remove it, else ' if header else ''}{advice}."
     )

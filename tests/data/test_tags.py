@@ -150,6 +150,7 @@ class TestLabels:
         labels = TagLabels(None, raw("O B-PER"))
         assert "(at 'w0'), which no known scheme has" in refused("ner O B-PER")
         assert "if this is a header, remove it, else write" in refused("ner O B-PER")
+        assert "header" not in refused("PER O", "PER O")
         with pytest.raises(DataError, match="if this is a header, remove it"):  # of a test file
             labels.encode(raw("ner O B-PER"))
 
