@@ -42,7 +42,12 @@ app = typer.Typer(
 )
 out, err = Console(), Console(stderr=True)
 
-Texts = Annotated[list[str] | None, typer.Argument(help="Texts; '-' reads one text a line from standard input.")]
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Texts, each read as a whole, line breaks and all; '-' reads one text a line from standard input."
+    ),
+]
 ModelFolder = Annotated[Path, typer.Option("--model", help="Folder of a saved model, as in output_dir/model.")]
 File = Annotated[Path | None, typer.Option("--file", help="Read one text a line from this file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
@@ -204,15 +209,32 @@ def evaluate(
 
 @app.command()
 @kindly
-def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json: AsJson = False) -> None:
-    """Predict the label of texts; of a tagger, the entities in them."""
-    check_model_folder(model)
-    from splade.models.lexical_sae import LexicalSAE
+def predict(
+    model: ModelFolder,
+    texts: Texts = None,
+    file: File = None,
+    as_json: AsJson = False,
+    conll: Annotated[
+        bool,
+        typer.Option("--conll", help="Taggers: print a word and its tag a line, and a blank line after each text."),
+    ] = False,
+) -> None:
+    """Predict the label of texts; of a tagger, the entities in them.
 
+    A classifier's line is the label, its probability and the text. A tagger's is the text, each entity in it written as
+    [TYPE probability words], where the probability is that of the tag of its least certain word.
+    """
+    check_model_folder(model)
+    from splade.models.lexical_sae import LexicalSAE, check_task
+
+    if as_json and conll:
+        raise ConfigError("Both --json and --conll were given; choose one of them.")
     wanted = _texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
+    if conll:
+        check_task(loaded, "tagging")
     if loaded.task == "tagging":
-        _tag(loaded, wanted, as_json)
+        _tag(loaded, wanted, as_json, conll)
         return
     from splade.inference import predict_batch
 
@@ -227,15 +249,20 @@ def predict(model: ModelFolder, texts: Texts = None, file: File = None, as_json:
     _say_cut(cut, loaded.max_length)
 
 
-def _tag(model: LexicalSAE, texts: list[str], as_json: bool) -> None:
+def _tag(model: LexicalSAE, texts: list[str], as_json: bool, conll: bool) -> None:
     from splade.reporting.tagged_terminal import print_tagged
     from splade.tagging import tag_batch
 
+    cut = 0
     for tagged in (one for part in _parts(texts) for one in tag_batch(model, part)):
+        cut += sum(word.truncated for word in tagged.words)
         if as_json:
             print(json.dumps(tagged.to_json()))
+        elif conll:
+            print(tagged.to_conll(), end="")
         else:
             print_tagged(tagged, out)
+    _say_cut(cut, model.max_length, "word")
 
 
 @app.command()
@@ -245,18 +272,25 @@ def explain(
     texts: Texts = None,
     file: File = None,
     target: Annotated[
-        str | None, typer.Option("--target", help="Explain this label instead of the predicted one.")
+        str | None, typer.Option("--target", help="Explain this label (tag) instead of the predicted one.")
     ] = None,
     as_json: AsJson = False,
-    top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table; the rest is one row.")] = 12,
+    top: Annotated[int, typer.Option("--top", min=1, help="Summands named in each sum; the others share one.")] = 12,
     word: Annotated[
-        int | None, typer.Option("--word", help="Tagging: explain this word, from 0, not those of entities.")
+        int | None,
+        typer.Option(
+            "--word", min=0, help="Taggers: explain this word of each text, counted from 0, instead of its entities."
+        ),
     ] = None,
     context: Annotated[
-        bool, typer.Option("--context", help="Tagging: also estimate which other words mattered.")
+        bool,
+        typer.Option("--context", help="Taggers: also estimate which other words mattered, by hiding each in turn."),
     ] = False,
 ) -> None:
-    """Show why: every prediction as a sum of words that gives its logit; of a tagger, every word of an entity."""
+    """Show why: every prediction as a sum of vocabulary words that gives its logit.
+
+    A tagger is explained word by word: each word of an entity, or the one that --word asks for.
+    """
     check_model_folder(model)
     from splade.models.lexical_sae import LexicalSAE, check_task
 
@@ -294,20 +328,31 @@ def _explain_tags(
     context: bool,
 ) -> None:
     from splade.reporting.tagged_terminal import print_explained_tags
-    from splade.tagging import explain_tags_batch
+    from splade.tagging import explain_tags_batch, no_such_word
 
     every = (
         one
         for part in _parts(texts)
         for one in explain_tags_batch(model, part, word=word, target=target, context=context)
     )
+    cut = short = 0
     for number, found in enumerate(every):
+        cut += sum(each.truncated for each in found.tagged.words)
+        if word is not None and not found.explained:
+            short += 1
+            if len(texts) == 1:
+                raise DataError(no_such_word(found.tagged, word))
+            said = f"Text {number + 1}: {no_such_word(found.tagged, word)}"
+            err.print(said, highlight=False, markup=False, soft_wrap=True)
         if as_json:
             print(json.dumps(found.to_json()))
             continue
         if number:
             out.print()
         print_explained_tags(found, out, top, whole=word is not None)
+    _say_cut(cut, model.max_length, "word")
+    if short and short == len(texts):
+        raise DataError(f"None of the {short} texts has a word {word}, counted from 0; choose another.")
 
 
 def _check_writable(file: Path) -> None:
@@ -345,9 +390,9 @@ def _parts(texts: list[str]) -> list[list[str]]:
     return [texts[start : start + TEXTS_AT_A_TIME] for start in range(0, len(texts), TEXTS_AT_A_TIME)]
 
 
-def _say_cut(texts: int, max_length: int) -> None:
-    if texts:
-        err.print(f"{texts} text(s) were cut to the {max_length} tokens the model reads.", highlight=False)
+def _say_cut(count: int, max_length: int, unit: str = "text") -> None:
+    if count:
+        err.print(f"{count} {unit}(s) were cut to the {max_length} tokens the model reads.", highlight=False)
 
 
 def _lines(content: str) -> list[str]:

@@ -19,7 +19,18 @@ class ConfigError(LexicalSAEError):
 
 
 class DataError(LexicalSAEError):
-    """A data set is missing, damaged or not shaped as classification needs."""
+    """A data set is missing, damaged or not shaped as the task needs."""
+
+
+class OtherTaskError(DataError):
+    """Data is made for another task than the one asked for.
+
+    What to do depends on who asks: a training may change its task (``advice``), a saved model cannot.
+    """
+
+    def __init__(self, found: str, advice: str) -> None:
+        super().__init__(f"{found}; {advice}.")
+        self.found = found
 
 
 class BackboneError(LexicalSAEError):

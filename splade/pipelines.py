@@ -91,7 +91,8 @@ def prepare(
     if not accelerator.is_main_process:
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed, config.task)
-    console.print(f"Data: {dataset.source}", highlight=False, markup=False, soft_wrap=True)
+    for line in (f"Data: {dataset.source}", *(f"Note: {note}" for note in dataset.notes)):  # before hours of training
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
     if backbone.notice:

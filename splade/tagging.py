@@ -1,7 +1,8 @@
 """Using a trained tagger: find entities and explain them. Each for one text, and for many.
 
 A text is a string, which is split into words as CoNLL is (`splade.attribution.conll_words`), or a list of words. It is
-read as one sentence, in overlapping windows where it is longer than the model reads; every word gets a tag.
+read as one sentence, line breaks being spaces, in overlapping windows where it is longer than the model reads; every
+word gets a tag, also a blank one of a list, which is read as an unknown word.
 """
 
 from __future__ import annotations
@@ -55,8 +56,17 @@ def tag_batch(model: LexicalSAE, texts: Sequence[Text], batch_size: int = BATCH_
 def explain_tags(
     model: LexicalSAE, text: Text, *, word: int | None = None, target: str | None = None, context: bool = False
 ) -> ExplainedText:
-    """Explain the entities of one text; see `explain_tags_batch`."""
-    return explain_tags_batch(model, [text], word=word, target=target, context=context)[0]
+    """Explain the entities of one text; see `explain_tags_batch`. Here a word that the text has not is an error."""
+    found = explain_tags_batch(model, [text], word=word, target=target, context=context)[0]
+    if word is not None and not found.explained:
+        raise DataError(no_such_word(found.tagged, word))
+    return found
+
+
+def no_such_word(tagged: TaggedText, word: int) -> str:
+    """The sentence to say where a text has fewer words than one asked for."""
+    shown = tagged.text if len(tagged.text) <= 40 else f"{tagged.text[:40]}..."
+    return f"Word {word} was asked for, but '{shown}' has {len(tagged.words)} word(s), counted from 0; choose another."
 
 
 def explain_tags_batch(
@@ -71,7 +81,8 @@ def explain_tags_batch(
     """Explain the words of entities, in the order of the texts: the logit of each word's tag as an exact sum.
 
     Args:
-        word: explain this word of every text instead, counted from 0, whatever its tag.
+        word: explain this word of every text instead, counted from 0, whatever its tag; of a text that has fewer words,
+            nothing.
         target: explain the logit of this tag instead of the one decoded.
         context: also estimate which other words moved each decision; a forward pass for each word of a text.
     """
@@ -135,12 +146,7 @@ def _explain(
 def _wanted(tagged: TaggedText, word: int | None) -> list[int]:
     if word is None:
         return [n for entity in tagged.entities for n in entity.words]
-    if not 0 <= word < len(tagged.words):
-        shown = tagged.text if len(tagged.text) <= 40 else f"{tagged.text[:40]}..."
-        raise DataError(
-            f"Word {word} was asked for, but '{shown}' has {len(tagged.words)} word(s), counted from 0; choose another."
-        )
-    return [word]
+    return [word] if 0 <= word < len(tagged.words) else []
 
 
 @torch.no_grad()
@@ -169,7 +175,7 @@ def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int) -> _Read:
         # Without the hidden states, which nobody asks for again.
         kept = CircuitState(state.logits, state.rows, state.scores, state.region)
         states.append((batch.places, batch.input_ids.shape[1], kept))
-    tags, counts = task.decode(logits).tolist(), active.tolist()
+    tags, counts, cut = task.decode(logits).tolist(), active.tolist(), set(task.encoded.cut.tolist())
     tagged = []
     for text, own, start in zip(plain, spans, starts.tolist(), strict=False):
         probabilities: Tensor = logits[start : start + len(own)].softmax(-1)
@@ -181,6 +187,7 @@ def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int) -> _Read:
                 model.labels[tags[start + n]],
                 dict(zip(model.labels, probabilities[n].tolist(), strict=True)),
                 counts[start + n],
+                start + n in cut,
             )
             for n, (a, b) in enumerate(own)
         ]

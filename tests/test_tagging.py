@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,25 @@ class TestTag:
         assert len(tag_batch(model, ["", "john"])[1].words) == 1
         assert explain_tags(model, "").explained == []
 
+    def test_an_entity_may_go_over_a_line_break(self, model: LexicalSAE) -> None:
+        """A text is one sentence, and its line breaks are spaces."""
+        text = "the bank of New\nYork\r\nsaw john"
+        found, spaced = tag_model(model, text), tag_model(model, re.sub(r"\s", " ", text))
+        assert [(w.start, w.end, w.tag) for w in found.words] == [(w.start, w.end, w.tag) for w in spaced.words]
+        assert [text[w.start : w.end] for w in found.words][3:6] == ["New", "York", "saw"]
+        assert all(text[e.start : e.end] == e.text for e in found.entities)
+        over = tagged("B-LOC", "I-LOC").words
+        assert TaggedText("ab\nab", over).entities[0].text == "ab\nab"
+
+    def test_blank_words_of_a_list_are_tagged_too(self, model: LexicalSAE) -> None:
+        found = tag_model(model, ["john", "", " ", "smith"])
+        assert [w.word for w in found.words] == ["john", "", " ", "smith"]
+        assert all(found.text[w.start : w.end] == w.word and w.tag in TAGS for w in found.words)
+
+    def test_a_word_longer_than_the_model_reads_says_so(self, model: LexicalSAE) -> None:
+        found = tag_batch(model, ["john smith", f"mary saw {'xq' * 45} in paris"])
+        assert [[w.truncated for w in one.words] for one in found] == [[False] * 2, [False, False, True, False, False]]
+
     def test_half_a_surrogate_pair(self, model: LexicalSAE) -> None:
         assert tag_model(model, "john \ud800 smith").text == "john ? smith"
 
@@ -129,6 +149,7 @@ class TestExplain:
             assert word.explanation.check() < 1e-5
         with pytest.raises(DataError, match=r"Word 99 was asked for, but 'The  bank .*\.\.\.' has 12 word"):
             explain_tags(model, TEXT, word=99)
+        assert [len(one.explained) for one in explain_tags_batch(model, ["john", TEXT, ""], word=3)] == [0, 1, 0]
         with pytest.raises(ModelError, match=r"no label 'B-LO'.* Did you mean 'B-LOC'\?"):
             explain_tags(model, TEXT, target="B-LO")
 
@@ -136,7 +157,7 @@ class TestExplain:
         assert explain_tags(model, TEXT, word=3).explained[0].context is None
         (word,) = explain_tags(model, TEXT, word=3, context=True).explained
         assert word.context is not None and len(word.context.change) == 12
-        assert word.context.change[3] == 0 and any(word.context.change)
+        assert word.context.change[3] is None and any(word.context.change)
         assert word.context.logit == pytest.approx(word.explanation.logits[word.context.tag], abs=1e-4)
 
     def test_the_json_says_the_same(self, model: LexicalSAE) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from splade.data.files import read_columns
 from splade.models import pretrained
 from tests.builders import TAGS
 from tests.runs import ToyRun, expect_sentence, read_json, run_cli, sets, write_conll, write_csv
@@ -34,7 +35,7 @@ class TestPredict:
         done = run_cli("predict", "--model", model, *TEXTS)
         lines = done.stdout.splitlines()
         assert done.exit_code == 0 and len(lines) == 3 and lines[1] == "(empty text)"
-        assert re.sub(r"\[[A-Z]+ |\]", "", lines[0]).removesuffix("  (no entity)") == TEXTS[0]
+        assert re.sub(r"\[[A-Z]+ [01]\.\d\d |\]", "", lines[0]).removesuffix("  (no entity)") == TEXTS[0]
         assert "[" in lines[0] or "(no entity)" in lines[0]
 
     def test_json_from_a_file_and_from_standard_input(self, model: Path, tmp_path: Path) -> None:
@@ -47,6 +48,29 @@ class TestPredict:
         for one in found:
             assert all(one["text"][w["start"] : w["end"]] == w["word"] and w["tag"] in TAGS for w in one["words"])
             assert all(one["text"][e["start"] : e["end"]] == e["text"] for e in one["entities"])
+
+    def test_columns_can_be_read_back(self, model: Path, tmp_path: Path) -> None:
+        texts = [*TEXTS, "# 1 \u00a0 -DOCSTART-\nthe U.S.\u2028bank", "1 2 3"]
+        done = run_cli("predict", "--model", model, "--conll", *texts)
+        assert done.exit_code == 0
+        (tmp_path / "mine.conll").write_text(done.stdout, encoding="utf-8")
+        found = [
+            json.loads(line) for line in run_cli("predict", "--model", model, "--json", *texts).stdout.splitlines()
+        ]
+        columns = read_columns(tmp_path / "mine.conll", "tagging")
+        for name, key in (("tokens", "word"), ("tags", "tag")):
+            assert columns[name] == [[w[key] for w in one["words"]] for one in found if one["words"]]
+
+    def test_columns_are_of_taggers_and_of_no_json(self, model: Path, toy_run: ToyRun) -> None:
+        expect_sentence(run_cli("predict", "--model", model, "--conll", "--json", "a"), "Both --json and --conll")
+        done = run_cli("predict", "--model", toy_run.folder / "model", "--conll", "good")
+        expect_sentence(done, "The model classifies texts", "tagging was expected")
+
+    @pytest.mark.parametrize("command", ["predict", "explain"])
+    def test_words_that_were_cut_are_said(self, model: Path, command: str) -> None:
+        done = run_cli(command, "--model", model, "john saw " + "xq" * 40, "mary")
+        assert done.exit_code == 0 and "1 word(s) were cut to the 24 tokens the model reads." in done.stderr
+        assert "cut to" not in run_cli(command, "--model", model, "john").stderr
 
 
 class TestExplain:
@@ -65,6 +89,20 @@ class TestExplain:
         done = run_cli("explain", "--model", model, "--word", 3, "--target", "B-LOC", "--context", TEXTS[0])
         assert "logit of B-LOC" in done.stdout and "an estimate" in done.stdout
         assert re.search(r"^3  a  ", done.stdout, re.MULTILINE)
+
+    def test_a_word_that_some_texts_have(self, model: Path) -> None:
+        done = run_cli("explain", "--model", model, "--word", 5, "--json", *TEXTS, "john saw")
+        assert [len(json.loads(line)["explained"]) for line in done.stdout.splitlines()] == [1, 0, 1, 0]
+        assert done.exit_code == 0 and done.stderr.splitlines() == [
+            "Text 2: Word 5 was asked for, but '' has 0 word(s), counted from 0; choose another.",
+            "Text 4: Word 5 was asked for, but 'john saw' has 2 word(s), counted from 0; choose another.",
+        ]
+        expect_sentence(run_cli("explain", "--model", model, "--word", 9, *TEXTS), "None of the 3 texts has a word 9")
+
+    def test_context_that_was_not_measured_is_null(self, model: Path) -> None:
+        done = run_cli("explain", "--model", model, "--word", 0, "--context", "--json", " ".join(["john saw"] * 30))
+        change = json.loads(done.stdout)["explained"][0]["context_estimate"]
+        assert change[0] is change[-1] is None and isinstance(change[1], float) and len(change) == 60
 
     def test_refuses_in_one_sentence(self, model: Path, toy_run: ToyRun) -> None:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, TEXTS[0]), "Word 9 was asked for", "6 word")
@@ -99,6 +137,8 @@ class TestTrain:
         assert f"{results['f1']:.4f}" in shown and "F1 of LOC" in shown
         assert "at most 20 tokens a word" in shown and "words, every class" in shown
         assert "validation f1" in toy_tagger.result.stderr
+        said = toy_tagger.result.stderr.splitlines()  # of the data, before the training
+        assert said[0].startswith("Data: Own files") and said[1].startswith("Note: ") and "occur both" in said[1]
 
     def test_a_dry_run_counts_sentences(self, toy_tagger: ToyRun, tmp_path: Path) -> None:
         done = run_cli("train", *training(toy_tagger, tmp_path / "out"), "--dry-run")
@@ -112,6 +152,7 @@ class TestTrain:
         for wrong in ("classifier", "a text", "Accuracy", "None", "nan"):
             assert wrong not in re.sub(r"<svg.*?</svg>|<style>.*?</style>", "", page, flags=re.DOTALL), wrong
         assert "pipeline_tag: token-classification" in card and "explain_tags" in card and "| LOC |" in card
+        assert "dataset_name: null" in card and "train.conll" in card  # own files, not the set named by default
 
     @pytest.mark.parametrize(
         ("arguments", "code", "said"),
@@ -189,8 +230,8 @@ class TestBadInput:
         path = tmp_path / "own.jsonl"
         path.write_text(json.dumps({"tokens": ["john"], "tags": ["B-PER"]}) + "\n")
         for file, parts in (
-            (path, ("holds 'tokens' for tagging, but classification needs 'text'",)),
-            (toy_tagger.data / "test.conll", ("ends in .conll, which classification does not read",)),
+            (path, ("holds 'tokens' for tagging, but classification needs 'text'", "trained for classification")),
+            (toy_tagger.data / "test.conll", ("ends in .conll, which classification does not", "--set data.test_file")),
         ):
             done = run_cli("evaluate", "--model", toy_run.folder / "model", "--set", f"data.test_file={file}")
             expect_sentence(done, *parts)

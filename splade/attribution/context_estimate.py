@@ -31,9 +31,9 @@ class ContextEstimate:
     """The word decided on, by its number in the sentence."""
     tag: str
     logit: float
-    change: list[float]
-    """Of each word of the sentence: the logit less the logit without it; above 0: it spoke for the tag. 0 at the word
-    itself, and at words that another window decides."""
+    change: list[float | None]
+    """Of each word of the sentence: the logit less the logit without it; above 0: it spoke for the tag. None where that
+    was not measured: at the word itself, and at words that another window decides."""
 
 
 def estimate_context(model: LexicalSAE, sentence: Sequence[str], word: int, tag: str) -> ContextEstimate:
@@ -66,9 +66,9 @@ def estimate_contexts(
         logits = _logits(model, [ids[0], *hidden], mask, of_word, asked)[:, range(len(asked)), classes]  # (1 + n, A)
         for column, number in enumerate(asked):
             before, *after = logits[:, column].tolist()
-            change = [0.0] * len(sentence)
+            change: list[float | None] = [None] * len(sentence)
             for other, without in zip(there, after, strict=True):
-                change[other] = before - without if other != number else 0.0
+                change[other] = before - without if other != number else None
             estimates[number] = ContextEstimate(number, tags[number], before, change)
     return estimates
 

@@ -30,6 +30,8 @@ class TaggedWord:
     probabilities: dict[str, float]
     """Of every tag at this word by itself; another tag may be more probable than one that fits its neighbours."""
     active_tokens: int
+    truncated: bool = False
+    """Whether the word alone is longer than the model reads, so that its end has no say."""
 
     @property
     def probability(self) -> float:
@@ -48,7 +50,7 @@ class Entity:
     words: range
     """Numbers of its words in the text, from 0."""
     probability: float
-    """Of the tag of its least certain word."""
+    """Of the tag of its least certain word, by the softmax over the tags at that word alone."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,10 @@ class TaggedText:
                 for w in self.words
             ],
         }
+
+    def to_conll(self) -> str:
+        """A word and its tag a line, then a blank line: a sentence of a column file, as `data.train_file` reads it."""
+        return "".join(f"{word.word} {word.tag}\n" for word in self.words) + "\n"
 
 
 @dataclass(frozen=True)

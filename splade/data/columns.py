@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from splade.data.types import Columns, RawSplit, TextSplit
-from splade.errors import DataError, nearest
+from splade.errors import DataError, OtherTaskError, nearest
 
 TEXT_COLUMN = "text"
 LABEL_COLUMN = "label"
@@ -21,9 +21,10 @@ def raw_split(columns: Columns, text_column: str | None, label_column: str | Non
     """Pick the text and label columns, check every row, and keep the other columns as ``extra``."""
     text_column, label_column = text_column or TEXT_COLUMN, label_column or LABEL_COLUMN
     if "tokens" in columns and text_column not in columns:
-        raise DataError(
+        raise OtherTaskError(
             f"{origin} holds 'tokens' for tagging, but classification needs '{text_column}' and '{label_column}' "
-            "columns; choose a classification set, or set task: tagging."
+            "columns",
+            "choose a classification set, or set task: tagging",
         )
     require_columns(columns, {"text_column": text_column, "label_column": label_column}, origin)
     texts = [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]

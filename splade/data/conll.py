@@ -35,6 +35,11 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
         if word.startswith("#") and not sentences[-1] and split_tag(tag) is None:
             continue
         columns, first = columns or len(fields), first or number
+        if len(fields) == 1 and "," in line and (number == first or split_tag(line.rpartition(",")[2]) is not None):
+            raise DataError(
+                f"The file {path} has '{line[:SHOWN_LINE]}' in line {number}, with a comma where a tab or spaces must "
+                "stand between a word and its tag; convert it from CSV to columns."
+            )
         if len(fields) == 1:
             raise DataError(
                 f"The file {path} has only '{line[:SHOWN_LINE]}' in line {number}, but a word and its tag were "
@@ -55,7 +60,7 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
     if not sentences[-1]:
         sentences.pop()
         tags.pop()
-    if any(len(words) > 2 for words in sentences) and all(_counts(words) for words in sentences):
+    if columns > 2 and any(len(words) > 2 for words in sentences) and all(_counts(words) for words in sentences):
         raise DataError(
             f"The file {path} numbers the words of each sentence in its first column, where the words themselves were "
             "expected; remove that column."

@@ -14,7 +14,7 @@ from splade.config.schema import DataConfig, Task
 from splade.data.conll import read_conll
 from splade.data.tasks import pick
 from splade.data.types import Columns, RawSplit, RawTags, Source
-from splade.errors import DataError, nearest
+from splade.errors import DataError, OtherTaskError, nearest
 from splade.registry import Registry
 
 LONGEST_FIELD = 2**31 - 1  # the csv module stops at 131,072 characters by default; whole books are texts too
@@ -51,10 +51,13 @@ def read_columns(path: Path, task: Task = "classification") -> Columns:
     packed = suffixes[-1:] == ["gz"]
     kind = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
     formats, others = (tagged_readers, readers) if task == "tagging" else (readers, tagged_readers)
+    known = ", ".join(f".{name}" for name in formats.names())
     if kind != "parquet" and kind not in formats.names():
         if kind in others.names() and kind != "txt":  # what is called .txt may be anything
-            raise DataError(f"The file {path} ends in .{kind}, which {task} does not read; convert it, or change task.")
-        known = ", ".join(f".{name}" for name in formats.names())
+            raise OtherTaskError(
+                f"The file {path} ends in .{kind}, which {task} does not read",
+                f"convert it, or change task ({task} reads {known} and .parquet)",
+            )
         raise DataError(f"The file {path} ends in none of {known} (each also .gz) or .parquet; convert or rename it.")
     try:
         if kind == "parquet":

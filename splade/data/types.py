@@ -99,6 +99,7 @@ class RawSplit:
     extra: Columns
     origin: str
     """What messages call this split: a file name, or a set and its split."""
+    unit: ClassVar[str] = "text"
 
     @property
     def strata(self) -> Sequence[str]:

@@ -21,7 +21,7 @@ OVERLAP = 32  # pieces two windows share: some 25 words, so a dozen on either si
 class EncodedWords(EncodedTexts):
     """Windows end to end; a window is a sentence, or a part of one that is longer than the limit.
 
-    ``truncated`` counts words that alone were longer than the limit.
+    ``truncated`` counts the words in ``cut``.
     """
 
     sentence: np.ndarray
@@ -31,6 +31,8 @@ class EncodedWords(EncodedTexts):
     another window decides."""
     first: np.ndarray
     """(len(ids),) whether this is the first piece of a word that this window decides."""
+    cut: np.ndarray
+    """Numbers, over all sentences end to end, of the words that alone were longer than the limit."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def encode_words(
         )
     before, after = _special_tokens(tokenizer)
     room = max_length - len(before) - len(after)
-    ids, word_of, truncated = _pieces(sentences, tokenizer, room)  # (P,): every word once, numbered over all sentences
+    ids, word_of, cut = _pieces(sentences, tokenizer, room)  # (P,): every word once, numbered over all sentences
     words = np.array([len(sentence) for sentence in sentences], dtype=np.int64)  # (N,)
     first_word = _ends(words)  # (N + 1,)
     piece_of = np.searchsorted(word_of, np.arange(first_word[-1] + 1))  # (words + 1,): where each word's pieces start
@@ -84,7 +86,7 @@ def encode_words(
     word[target] = np.where(decides, word_of[shown] - first_word[windows.sentence[window]], -1)
     first = np.zeros(len(all_ids), dtype=bool)
     first[target] = decides & (piece_of[word_of[shown]] == shown)
-    return EncodedWords(all_ids, offsets, truncated, int(words.sum()), windows.sentence, word, first)
+    return EncodedWords(all_ids, offsets, len(cut), int(words.sum()), windows.sentence, word, first, cut)
 
 
 def _ends(lengths: np.ndarray) -> np.ndarray:
@@ -101,8 +103,8 @@ def _special_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list
 
 def _pieces(
     sentences: Sequence[Sequence[str]], tokenizer: PreTrainedTokenizerBase, room: int
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Ids of all words' pieces, the word of each (ascending, none left out), and how many words were cut to ``room``.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids of all words' pieces, the word of each (ascending, none left out), and the words that were cut to ``room``.
 
     The words are tokenised as the text they make when joined by spaces, since byte-level and SentencePiece tokenizers
     have pieces of their own for what follows a space. A piece belongs to the word of its last character; a piece that
@@ -129,7 +131,7 @@ def _pieces(
 
 def _complete(
     ids: np.ndarray, word_of: np.ndarray, words: int, room: int, unknown: int
-) -> tuple[np.ndarray, np.ndarray, int]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give words without a piece the unknown token, and cut those with more than ``room`` pieces."""
     counts = np.bincount(word_of, minlength=words)
     bare = np.flatnonzero(counts == 0)
@@ -140,7 +142,7 @@ def _complete(
     order = np.argsort(word_of, kind="stable")
     ids, word_of = ids[order], word_of[order]
     kept = np.arange(len(ids)) - _ends(counts)[word_of] < room
-    return ids[kept], word_of[kept], int((counts > room).sum())
+    return ids[kept], word_of[kept], np.flatnonzero(counts > room)
 
 
 def _windows(first_word: np.ndarray, piece_of: np.ndarray, room: int, overlap: int) -> tuple[_Windows, np.ndarray]:

@@ -74,6 +74,8 @@ class TaggingEvaluation(EntityScores):
     topk_per_position: dict[int, CappedAt]
     dla: DLACheck
     active_tokens: ActiveTokens
+    active_tokens_entities: ActiveTokens | None
+    """The same at words of entities alone, which need more tokens than the many others; None: there are none."""
     sparsity: float
     """Share of the vocabulary that is silent at an average word."""
     completeness: dict[float, CompletenessAt]
@@ -130,7 +132,7 @@ def evaluate_tagging(
     meters = [CompletenessMeter(model, config.completeness_shares, seed) for _ in range(2)]
     meters_tokens = [CompletenessMeter(model, list(CIRCUIT_TOKENS), seed) for _ in range(2)]
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
-    counts, errors = [], []
+    counts, counts_entities, errors = [], [], []
     there = total = 0.0
     for batch in task.in_order(config.batch_size, model.device, rows):
         state = task.predict(model, batch)
@@ -146,8 +148,10 @@ def evaluate_tagging(
         on_word, everything = input_share(batch, attribution, model.encoder.base)
         there, total = there + on_word, total + everything
         counts.append(attribution.counts.cpu())
+        counts_entities.append(of_part.counts.cpu())
         advance(len(batch.rows))
-    active, error = torch.cat(counts).numpy(), torch.cat(errors)
+    active, active_entities = torch.cat(counts).numpy(), torch.cat(counts_entities).numpy()
+    error = torch.cat(errors)
     sample = np.sort(np.random.default_rng(seed).permutation(rows)[:GROUNDING_TEXTS])
     return TaggingEvaluation(
         **vars(entity_scores(task, tags)),
@@ -155,6 +159,7 @@ def evaluate_tagging(
         topk_per_position=capped,
         dla=DLACheck(float(error.max()), float(error.mean())),
         active_tokens=active_tokens(active),
+        active_tokens_entities=active_tokens(active_entities) if len(active_entities) else None,
         sparsity=1 - float(active.mean()) / model.vocab_size,
         completeness=meters[0].result(),
         completeness_tokens=meters_tokens[0].result(),

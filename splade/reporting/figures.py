@@ -50,7 +50,7 @@ def headline(results: Mapping[str, Any]) -> list[Figure]:
     dense = dense_figures(results)
     figures = [
         *(_beside_dense(results, dense, key, name, meaning) for key, (name, meaning) in SCORES.items()),
-        _active(results),
+        *_active(results),
         *_capped(results),
         _dla(results),
         _lexicon(results),
@@ -159,20 +159,29 @@ def _beside_dense(
     return Figure(name, percent(results[key]), meaning, beside)
 
 
-def _active(results: Mapping[str, Any]) -> Figure | None:
-    active = results.get("active_tokens") or {}
-    if not is_number(active.get("mean")):
-        return None
-    of = f"of {results['vocab_size']:,}" if is_number(results.get("vocab_size")) else ""
+def _active(results: Mapping[str, Any]) -> list[Figure]:
+    """The length of the sums; of a tagger also at the words of entities, whose sums are the ones read."""
     row = unit(results)
     where = "at a word" if row == "word" else "in a text"
-    spread = f"95 % of {row}s at most {active['p95']:.0f}" if is_number(active.get("p95")) else ""
-    return Figure(
-        f"Active tokens a {row}",
-        f"{active['mean']:.1f}",
-        f"Vocabulary tokens with a say {where}, on average: all that an explanation holds.",
-        ", ".join(part for part in (of, spread) if part),
-    )
+    of = f"of {results['vocab_size']:,}" if is_number(results.get("vocab_size")) else ""
+    names = {
+        "active_tokens": (
+            f"Active tokens a {row}",
+            f"Vocabulary tokens with a say {where}, on average: all that an explanation holds.",
+        ),
+        "active_tokens_entities": (
+            "Active tokens a word of an entity",
+            "The same where there is something to explain: the many words outside any entity have fewer.",
+        ),
+    }
+    figures = []
+    for key, (name, meaning) in names.items():
+        active = results.get(key) or {}
+        if is_number(active.get("mean")):
+            spread = f"95 % of {row}s at most {active['p95']:.0f}" if is_number(active.get("p95")) else ""
+            beside = ", ".join(part for part in (of, spread) if part)
+            figures.append(Figure(name, f"{active['mean']:.1f}", meaning, beside))
+    return figures
 
 
 def _capped(results: Mapping[str, Any]) -> list[Figure]:

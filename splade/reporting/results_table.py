@@ -15,10 +15,13 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
     tagging = results.get("task") == "tagging"
     (_add_tagging if tagging else _add_classification)(table, results)
     row, rows = ("word", "words") if tagging else ("text", "texts")
-    active = results["active_tokens"]
-    table.add_row(
-        f"active tokens a {row}", f"{active['mean']:.1f} of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})"
-    )
+    counted = {f"active tokens a {row}": results["active_tokens"]}
+    if tagging:
+        counted["active tokens a word (entities)"] = results["active_tokens_entities"]
+    for name, active in counted.items():
+        if active:
+            spread = f"of {results['vocab_size']:,} (95 % have ≤ {active['p95']:.0f})"
+            table.add_row(name, f"{active['mean']:.1f} {spread}")
     looked_at = results["words"] if tagging else results["evaluated"]
     table.add_row("identity, max error", f"{results['dla']['max_error']:.1e} over {looked_at:,} {rows}, every class")
     _add_completeness(table, results, "entities" if tagging else None)

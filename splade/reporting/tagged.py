@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from splade.attribution.context_estimate import ContextEstimate
 from splade.attribution.tagged import Entity, TaggedText
+from splade.reporting.figures import MISSING
 
 STRONGEST_WORDS = 5
 """Other words named by an estimate of context: the rest is mostly noise."""
@@ -34,6 +35,11 @@ def stretches(tagged: TaggedText) -> list[Stretch]:
 
 
 def context_words(tagged: TaggedText, context: ContextEstimate) -> list[str]:
-    """The other words that moved a decision most, each with the change of the logit it is estimated to make."""
-    order = sorted(range(len(context.change)), key=lambda n: -abs(context.change[n]))
-    return [f"{tagged.words[n].word} {context.change[n]:+.3f}" for n in order[:STRONGEST_WORDS] if context.change[n]]
+    """The other words that moved a decision most, each with the change of the logit it is estimated to make; a dash for
+    those that were not measured, if any."""
+    measured = [
+        (word.word, change) for word, change in zip(tagged.words, context.change, strict=True) if change is not None
+    ]
+    named = [f"{word} {change:+.3f}" for word, change in sorted(measured, key=lambda each: -abs(each[1]))]
+    unmeasured = len(context.change) - len(measured) - 1  # the word itself is no other
+    return named[:STRONGEST_WORDS] + ([f"{unmeasured} in other windows {MISSING}"] if unmeasured else [])

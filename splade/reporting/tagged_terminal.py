@@ -23,7 +23,7 @@ SMALLEST_ROOM = 24
 
 
 def print_tagged(tagged: TaggedText, console: Console) -> None:
-    """The text on one line, entities as [TYPE words]."""
+    """The text on one line, entities as [TYPE probability words]."""
     console.print(_bracketed(tagged), soft_wrap=True)
 
 
@@ -51,7 +51,7 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         console.print()
         console.print(Text("Other words, by how much the logit falls when one is hidden (an estimate, not a sum):"))
     for word, context in estimates:
-        names = ", ".join(context_words(found.tagged, context)) or "no other word was seen with it"
+        names = ", ".join(context_words(found.tagged, context)) or "there is no other word"
         console.print(Text(f"{word.number}  {harmless(word.explanation.words[0].word)}: {harmless(names)}"))
 
 
@@ -62,7 +62,7 @@ def _bracketed(tagged: TaggedText) -> Text:
         if stretch.entity is None:
             line.append(text)
             continue
-        line.append(f"[{stretch.entity.type} ", style=TYPE)
+        line.append(f"[{stretch.entity.type} {stretch.entity.probability:.2f} ", style=TYPE)
         line.append(text, style=ENTITY)
         line.append("]", style=TYPE)
     if not tagged.words:

@@ -88,7 +88,8 @@ RECIPES.register("baseline")(Recipe(gate="jumprelu"))
 
 
 def resolved(config: Config) -> Config:
-    """The settings with what they leave to the recipe filled in; a run is built from, and records, only these."""
+    """The settings with what they leave to the recipe filled in, and without the name of a set where own files take its
+    place; a run is built from, and records, only these."""
     recipe, training = RECIPES.get(config.training.recipe), config.training
     averages_itself = training.optimizer == "schedule_free"
     average = (0.0 if averages_itself else recipe.weight_ema) if training.weight_ema is None else training.weight_ema
@@ -96,6 +97,7 @@ def resolved(config: Config) -> Config:
     anchor = training.anchor or (recipe.anchor if neighbourhood else None) or "none"
     return replace(
         config,
+        data=config.data if config.data.train_file is None else replace(config.data, dataset_name=None),
         model=replace(config.model, gate=config.model.gate or recipe.gate),
         training=replace(training, weight_ema=average or 0.0, anchor=anchor),
     )

@@ -84,7 +84,8 @@ def test_formats_of_the_other_task_are_refused_as_such(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conll", FOUR_COLUMNS)
     with pytest.raises(DataError, match=r"ends in \.conll, which classification does not read; convert it, or change"):
         read_columns(path)
-    assert "ends in .csv, which tagging does not read" in sentence(write(tmp_path / "a.csv", "text,label\n"))
+    said = sentence(write(tmp_path / "a.csv", "text,label\n"))
+    assert "ends in .csv, which tagging does not read" in said and "tagging reads .bio, .conll, .iob, .jsonl" in said
     assert "ends in none of .bio, .conll, .iob, .jsonl, .tsv, .txt" in sentence(write(tmp_path / "a.doc", ""))
 
 
@@ -97,3 +98,17 @@ def test_a_missing_last_column_is_not_made_up_for_by_the_one_before(tmp_path: Pa
 def test_an_empty_column_is_no_word_and_no_tag(tmp_path: Path, line: str, missing: str) -> None:
     said = sentence(write(tmp_path / "a.conll", TABS.replace("Li\tNNP\tI-NP\tI-PER", line)))
     assert missing in said and "line 6" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "line"), [("word,tag\nAnn,B-PER\n", 1), ("Sentence #,Word,Tag\nSentence: 1,Ann,B-PER\n,met,O\n", 3)]
+)
+def test_csv_under_another_name(tmp_path: Path, content: str, line: int) -> None:
+    said = sentence(write(tmp_path / "a.txt", content))
+    assert f"in line {line}, with a comma where a tab or spaces must stand" in said and "from CSV to columns" in said
+    assert "has only '1,000' in line 2" in sentence(write(tmp_path / "a.txt", "Ann B-PER\n1,000\n"))
+
+
+def test_numbers_can_be_words(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "1 O\n2 O\n3 O\n")  # without a third column they number nothing
+    assert read_columns(path, "tagging")["tokens"] == [["1", "2", "3"]]

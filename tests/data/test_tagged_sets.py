@@ -78,6 +78,22 @@ def test_one_file_is_carved_in_three_in_proportion(tmp_path: Path) -> None:
     assert load_dataset(config, 2, "tagging").test == dataset.test  # every seed is measured on the same sentences
 
 
+def test_sentences_on_both_sides_are_said(tmp_path: Path) -> None:
+    few = DataConfig(train_file=write_conll(tmp_path / "a.conll", rows(4) * 10))
+    why = "since too few are different to keep copies together; add some."
+    notes = load_dataset(few, 0, "tagging").notes
+    for part in ("validation", "test"):
+        assert any(note.endswith(f"different sentences occur both in training and in {part}, {why}") for note in notes)
+    apart = DataConfig(train_file=write_conll(tmp_path / "b.conll", rows(40) * 2))
+    assert not any("occur both" in note for note in load_dataset(apart, 0, "tagging").notes)
+
+
+def test_one_sentence_is_too_few_to_carve(tmp_path: Path) -> None:
+    run_together = [(words * 30, tags * 30) for words, tags in rows(1)]
+    with pytest.raises(DataError, match=r"only 1 training sentences, .* a blank line ends each\), or give data\.valid"):
+        load_dataset(DataConfig(train_file=write_conll(tmp_path / "a.conll", run_together)), 0, "tagging")
+
+
 def test_samples_keep_the_types_and_missing_ones_are_named(tmp_path: Path) -> None:
     config = DataConfig(
         train_file=write_conll(tmp_path / "a.conll", rows(400)),
@@ -97,7 +113,7 @@ def test_what_was_repaired_or_left_out_is_noted_for_every_file(tmp_path: Path) -
     broken: list[Row] = [(["x"], ["I-PER"]), ([], [])]
     config = DataConfig(
         train_file=write_conll(tmp_path / "a.conll", rows(40)),
-        validation_file=write_conll(tmp_path / "b.conll", rows(8)),
+        validation_file=write_conll(tmp_path / "b.conll", rows(8, 60)),
         test_file=write_jsonl(tmp_path / "c.jsonl", [*rows(8, 40), *broken]),
     )
     dataset = load_dataset(config, 0, "tagging")
@@ -134,6 +150,22 @@ def test_files_of_the_other_task_are_refused(tmp_path: Path) -> None:
         load_dataset(DataConfig(train_file=str(texts)), 0, "tagging")
     with pytest.raises(DataError, match=r"holds 'tokens' for tagging.* or set task: tagging"):
         load_dataset(DataConfig(train_file=write_jsonl(tmp_path / "a.jsonl", rows(8))), 0)
+
+
+def test_a_saved_model_is_not_told_to_change_its_task(tmp_path: Path) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "a good film", "label": "good"}\n', encoding="utf-8")
+    tagged = write_jsonl(tmp_path / "a.jsonl", rows(8))
+    cases = [
+        (DataConfig(train_file=tagged, test_file=str(texts)), "tagging", "holds 'text' for classification"),
+        (DataConfig(train_file=str(texts)), "tagging", "holds 'text' for classification"),
+        (DataConfig(train_file=str(texts), test_file=tagged), "classification", "holds 'tokens' for tagging"),
+        (DataConfig(), "tagging", "The packaged set movie_sentences is not made for tagging"),
+    ]
+    for config, task, found in cases:
+        with pytest.raises(DataError, match=f"{found}.*; the model was trained for {task}, so name") as raised:
+            load_test_split(config, 0, NAMES, task)  # type: ignore[call-overload]
+        assert "change task" not in str(raised.value) and "set task" not in str(raised.value)
 
 
 def test_a_folder_of_the_data_root(tmp_path: Path) -> None:

@@ -133,7 +133,38 @@ class TestLabels:
         assert refused("O B-PER", given=["B-PER", "I-PER"]).startswith("The label set has no tag 'O'")
 
     def test_tags_of_no_scheme(self) -> None:
-        assert "a.conll has the tag 'PER', which no known scheme has" in refused("O PER")
+        assert refused("O PER") == (
+            "a.conll has the tag 'PER' in sentence 1 (at 'w1'), which no known scheme has (IOB1, IOB2, BIOES, BILOU); "
+            "write B-PER where an entity starts and I-PER where it goes on."
+        )
+        assert "write B-LOC where" in refused("O b_LOC")
+        assert "The label set has the tag 'PER', which no" in refused("O B-PER", given=["O", "PER"])
+
+    @pytest.mark.parametrize("tag", ["o", "0"])
+    @pytest.mark.parametrize("others", ["B-PER", "O B-PER"])
+    def test_nearly_o(self, tag: str, others: str) -> None:
+        said = refused(f"{others} {tag}")
+        assert f"has the tag '{tag}' in sentence 1 (at 'w" in said and "'O', a capital letter, was expected" in said
+
+    def test_a_header(self) -> None:
+        labels = TagLabels(None, raw("O B-PER"))
+        assert "(at 'w0'), which no known scheme has" in refused("ner O B-PER")
+        assert "if this is a header, remove it, else write" in refused("ner O B-PER")
+        assert "header" not in refused("PER O", "PER O")
+        with pytest.raises(DataError, match="if this is a header, remove it"):  # of a test file
+            labels.encode(raw("ner O B-PER"))
+
+    def test_blank_words_are_kept_and_said(self) -> None:
+        sample = RawTags([["Ann", "", " ", "met"]], [["B-PER", "O", "O", "O"]], "a.jsonl")
+        split = TagLabels(None, sample).encode(sample)
+        assert split.sentences == sample.sentences
+        assert split.notes == ("a.jsonl: 2 word(s) are blank; they keep their tags and are read as unknown words.",)
+
+    def test_sentences_run_together_are_said(self) -> None:
+        labels = TagLabels(None, raw("O B-PER"))
+        (note,) = labels.encode(raw(" ".join(["O O B-PER"] * 20))).notes
+        assert note.startswith("a.conll: the 1 sentence(s) have 60 words on average") and "a blank line must" in note
+        assert labels.encode(raw(" ".join(["O O B-PER"] * 20), *["O B-PER"] * 9)).notes == ()
 
     def test_numbers_without_names(self) -> None:
         assert refused("0 1 2").startswith(
@@ -141,4 +172,7 @@ class TestLabels:
         )
 
     def test_no_entities(self) -> None:
-        assert refused("O O") == "a.conll has no tag but 'O', and a tagger needs entities; check data.tags_column."
+        assert refused("O O") == (
+            "a.conll has no tag but 'O', and a tagger needs entities; check which column has their tags (of a column "
+            "file the last, else data.tags_column)."
+        )

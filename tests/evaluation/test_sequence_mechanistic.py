@@ -53,6 +53,20 @@ def test_figures_are_of_every_labelled_word(model: LexicalSAE, task: TaggingTask
     assert found.sparsity == pytest.approx(1 - found.active_tokens.mean / model.vocab_size)
 
 
+def test_active_tokens_at_words_of_entities(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+    active = np.zeros(len(task.labels))
+    with torch.no_grad():
+        for batch in task.in_order(64, model.device):
+            active[batch.places] = task.predict(model, batch).rows.counts
+    entities = active[task.labels != 0]
+    assert found.active_tokens_entities is not None
+    assert found.active_tokens_entities.mean == pytest.approx(entities.mean()) != found.active_tokens.mean
+    assert sum(found.active_tokens_entities.histogram["counts"]) == len(entities)
+    nothing = TaggingTask(TaggedSplit([["a", "film"]], [[0, 0]]), model.tokenizer, 10, TAGS)
+    without = evaluate_tagging(model, nothing, EvaluationConfig(), share=0.1, frozen=None)
+    assert without.active_tokens_entities is None and without.active_tokens.mean > 0
+
+
 def test_keeping_everything_is_the_whole_model(model: LexicalSAE, task: TaggingTask) -> None:
     config = EvaluationConfig(completeness_shares=[1.0])
     found = evaluate_tagging(model, task, config, share=0.1, frozen=None)

@@ -50,6 +50,7 @@ def test_a_taggers_figures_are_of_entities_and_words() -> None:
     assert list(figures)[:4] == ["Entity F1", "Precision", "Recall", "Right tags"]
     assert figures["Entity F1"].beside == "dense head 89.1 % (-0.8 points)"
     assert figures["Entity F1, 20 tokens"].value == "88.1 %" and "Active tokens a word" in figures
+    assert figures["Active tokens a word of an entity"].value == "90.4"
     (loc, per) = per_type(build_tagging_results())
     assert (loc["name"], loc["f1"], loc["dense"], loc["support"]) == ("LOC", "88.3 %", "88.3 %", "1,668")
     assert per["dense"] == "–"

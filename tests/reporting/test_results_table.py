@@ -31,5 +31,6 @@ def test_a_tagger() -> None:
     assert "0.8830  (dense head: 0.8910)" in shown and "0.8750, 0.8910" in shown
     assert "F1 of LOC" in shown and "1,668 entities" in shown
     assert "0.8810  (40.0% of words had more)" in shown and "at most 20 tokens a word" in shown
+    assert "active tokens a word (entities)" in shown and "90.4 of 30,522 (95 % have ≤ 120)" in shown
     assert "active tokens a word" in shown and "over 46,435 words" in shown
     assert "accuracy keeping 10% (entities)" in shown and "macro" not in shown

@@ -38,7 +38,7 @@ def explained(text: TaggedText, context: bool = False, more: str = "") -> Explai
         tokens = [TokenScore(name + more, i, score, 1.5, 1) for i, (name, score) in enumerate(TOKENS.items())]
         total = WordScore(word.word, word.start, word.end, logit - bias)
         whole = Explanation(text.text, word.tag, word.tag, {word.tag: logit}, {word.tag: 0.97}, bias, tokens, [total])
-        change = [0.5 * (i - n) for i in range(len(text.words))]
+        change = [0.5 * (i - n) if i != n else None for i in range(len(text.words))]
         found.append(ExplainedWord(n, whole, ContextEstimate(n, word.tag, logit, change) if context else None))
     return ExplainedText(text, found)
 
@@ -59,7 +59,7 @@ def test_stretches_give_the_text_back() -> None:
 
 
 def test_entities_stand_in_brackets_on_one_line() -> None:
-    assert printed(tagged()) == "[PER john  smith] saw [LOC paris].\n"
+    assert printed(tagged()) == "[PER 0.97 john  smith] saw [LOC 0.97 paris].\n"
     assert printed(tagged("saw\x1b[31m [bold]it\n now")) == "saw [31m [bold]it  now  (no entity)\n"
     assert printed(tagged("")) == "(empty text)\n"
     assert len(printed(tagged("saw " * 60 + "paris")).splitlines()) == 1  # for grep, and for whoever counts lines
@@ -91,8 +91,10 @@ def test_a_word_alone_and_its_context() -> None:
 
 def test_context_names_the_strongest_other_words() -> None:
     text = tagged("john a b c d e f")
-    estimate = ContextEstimate(0, "B-PER", 1.0, [0.0, 0.1, -0.6, 0.5, 0.2, 0.3, 0.0])
+    estimate = ContextEstimate(0, "B-PER", 1.0, [None, 0.1, -0.6, 0.5, 0.2, 0.3, 0.0])
     assert context_words(text, estimate) == ["b -0.600", "c +0.500", "e +0.300", "d +0.200", "a +0.100"]
+    estimate = ContextEstimate(0, "B-PER", 1.0, [None, 0.0, -0.6, None, None, None, None])
+    assert context_words(text, estimate) == ["b -0.600", "a +0.000", "4 in other windows –"]  # measured, and not
 
 
 def test_the_report_has_a_sum_for_each_word_of_an_entity() -> None:
