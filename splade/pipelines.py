@@ -118,9 +118,7 @@ def prepare(
         task=config.task,
     )
     model.to(accelerator.device)
-    generator = np.random.default_rng(config.seed)
-    rows = generator.permutation(len(train))[:CALIBRATION_ROWS]
-    model.calibrate(train.calibration(rows, accelerator.device, generator), config.training.active_target)
+    calibrate(model, train, config)
     lexicon_meter(model, config.evaluation)  # a wrong lexicon must not come to light after an hour of training
     trainer = Trainer(
         model,
@@ -137,6 +135,13 @@ def prepare(
     )
     notes = [*dataset.notes, *_notes(config, train, test, backbone, max_length)]
     return PreparedRun(config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes)
+
+
+def calibrate(model: LexicalSAE, train: Task, config: Config) -> None:
+    """Start the thresholds from a seeded sample of the training texts."""
+    generator = np.random.default_rng(config.seed)
+    rows = generator.permutation(len(train))[:CALIBRATION_ROWS]
+    model.calibrate(train.calibration(rows, model.device, generator), config.training.active_target)
 
 
 def setup_and_train(
