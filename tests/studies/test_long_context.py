@@ -9,7 +9,7 @@ from click.testing import Result
 from splade.attribution.explanation import NO_WORD, Explanation, WordScore
 from splade.config.schema import ModelConfig
 from splade.data.types import TextSplit
-from splade.errors import DataError
+from splade.errors import ConfigError, DataError
 from splade.inference import predict_model
 from splade.models.lexical_sae import LexicalSAE
 from splade.studies import needle, tiny_model
@@ -38,6 +38,10 @@ class TestHiding:
             assert length - 10 <= tokens <= length  # one more sentence would not fit
             where = {"start": 0, "middle": (len(hidden.sentences) - 1) // 2, "end": len(hidden.sentences) - 1}
             assert hidden.needle == where[place]
+
+    def test_a_length_without_room_for_filler_is_refused(self, model: LexicalSAE) -> None:
+        with pytest.raises(ConfigError, match="study.lengths has 9, but a needle and one sentence of filler take up"):
+            hide(model, "a charming film", FILLER, 9, "middle", seed=1)
 
     def test_the_same_seed_hides_alike(self, model: LexicalSAE) -> None:
         one, two, other = (hide(model, "good", FILLER, 64, "end", seed) for seed in (1, 1, 2))
