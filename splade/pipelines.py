@@ -168,11 +168,12 @@ def setup_and_train(
         run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
     run.accelerator.wait_for_everyone()
     if not outcome.satisfied:
-        sparse = asks_for_sparsity(RECIPES.get(config.training.recipe), config.training)
+        asked, advice = "cross-entropy", "Train longer"
+        if asks_for_sparsity(RECIPES.get(config.training.recipe), config.training):
+            asked, advice = "cross-entropy and sparsity", "Train longer, or raise training.active_target"
         run.notes.append(
-            f"No validated checkpoint satisfied the constraint on cross-entropy{' and sparsity' if sparse else ''}; the "
-            "most accurate one of the circuit phase was kept. Train longer"
-            f"{', or raise training.active_target' if sparse else ''}."
+            f"No validated checkpoint satisfied the constraint on {asked}; the most accurate one of the circuit phase "
+            f"was kept. {advice}."
         )
     return TrainedRun(**vars(run), outcome=outcome)
 

@@ -157,7 +157,7 @@ def _windows(first_word: np.ndarray, piece_of: np.ndarray, room: int, overlap: i
             owner[low:high] = len(starts)
         else:
             parts = _cut(piece_of[low : high + 1] - piece_of[low], room, overlap)
-            # A window may decide nothing, where its neighbours show each of its words with more context: it is left out.
+            # A window is left out if its neighbours show each of its words with more context, so that it decides none.
             busy, decider = np.unique(_deciders(parts, piece_of[low : high + 1] - piece_of[low]), return_inverse=True)
             owner[low:high] = len(starts) + decider
             parts = [(low + parts[number][0], low + parts[number][1]) for number in busy]

@@ -60,8 +60,8 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
 
 
 def _untrained(config: Config, pairs: list[WordPair]) -> LexicalSAE:
-    """The backbone as it comes, with thresholds where a training starts, and senses for the pairs' words that occur often
-    enough to tell senses apart."""
+    """The backbone as it comes, with thresholds where a training would start, and senses for the pairs' words that
+    occur often enough to tell senses apart."""
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
     vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
     texts = sorted({text for pair in pairs for text in pair.sentences})

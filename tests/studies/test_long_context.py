@@ -40,7 +40,7 @@ class TestHiding:
             assert hidden.needle == where[place]
 
     def test_a_length_without_room_for_filler_is_refused(self, model: LexicalSAE) -> None:
-        with pytest.raises(ConfigError, match="study.lengths has 9, but a needle and one sentence of filler take up"):
+        with pytest.raises(ConfigError, match="has 9, but a needle and one sentence of filler take up"):
             hide(model, "a charming film", FILLER, 9, "middle", seed=1)
 
     def test_the_same_seed_hides_alike(self, model: LexicalSAE) -> None:
@@ -97,12 +97,12 @@ def test_growth_is_the_exponent() -> None:
 class TestCommand:
     def test_of_a_saved_model(self, run_study_cli: Callable[..., Result], toy_run: ToyRun, tmp_path: Path) -> None:
         folder = str(toy_run.folder / "model")
-        sets = {"study__lengths": [32, 64], "study__needles": 6}
+        sets = {"study__lengths": [48, 64], "study__needles": 6}
         done = run_study_cli("long-context", "--model", folder, **sets)
         assert done.exit_code == 0, done.output
         results = read_json(tmp_path / "out" / "long_context" / "results.json")
         assert [(row["length"], row["place"]) for row in results["texts"]] == [
-            (length, place) for length in (32, 64) for place in needle.PLACES
+            (length, place) for length in (48, 64) for place in needle.PLACES
         ]
         for row in results["texts"]:
             figures = {key: value["mean"] for key, value in row["figures"].items()}
