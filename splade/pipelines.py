@@ -41,7 +41,8 @@ from splade.tagging import explain_tags_batch
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
 from splade.training.mlm import mlm_warmup
-from splade.training.recipes import resolved
+from splade.training.recipes import RECIPES, resolved
+from splade.training.selection import asks_for_sparsity
 from splade.training.task import TASKS, ClassificationTask, TaggingTask, Task
 from splade.utils.atomic import write_json
 from splade.utils.cuda import peak_rss_mb, seed_everything
@@ -62,6 +63,8 @@ class PreparedRun:
     accelerator: Accelerator
     notes: list[str]
     """Sentences a reader of the results should not miss."""
+    seconds: float
+    """That loading, building and calibrating took, with the masked-LM warm-up if there is one."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def prepare(
     An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it. A `dry_run` leaves out the
     masked-LM warm-up.
     """
+    started = time.perf_counter()
     config = resolved(config)
     check_output_dir(config, resume=resume, overwrite=overwrite)
     console = console or Console(quiet=True)
@@ -119,9 +123,7 @@ def prepare(
         task=config.task,
     )
     model.to(accelerator.device)
-    generator = np.random.default_rng(config.seed)
-    rows = generator.permutation(len(train))[:CALIBRATION_ROWS]
-    model.calibrate(train.calibration(rows, accelerator.device, generator), config.training.active_target)
+    calibrate(model, train, config)
     lexicon_meter(model, config.evaluation)  # a wrong lexicon must not come to light after an hour of training
     trainer = Trainer(
         model,
@@ -137,7 +139,17 @@ def prepare(
         opening=opening,
     )
     notes = [*dataset.notes, *_notes(config, train, test, backbone, max_length)]
-    return PreparedRun(config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes)
+    seconds = time.perf_counter() - started
+    return PreparedRun(
+        config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes, seconds
+    )
+
+
+def calibrate(model: LexicalSAE, train: Task, config: Config) -> None:
+    """Start the thresholds from a seeded sample of the training texts."""
+    generator = np.random.default_rng(config.seed)
+    rows = generator.permutation(len(train))[:CALIBRATION_ROWS]
+    model.calibrate(train.calibration(rows, model.device, generator), config.training.active_target)
 
 
 def setup_and_train(
@@ -157,9 +169,12 @@ def setup_and_train(
         run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
     run.accelerator.wait_for_everyone()
     if not outcome.satisfied:
+        asked, advice = "cross-entropy", "Train longer"
+        if asks_for_sparsity(RECIPES.get(config.training.recipe), config.training):
+            asked, advice = "cross-entropy and sparsity", "Train longer, or raise training.active_target"
         run.notes.append(
-            "No validated checkpoint satisfied the constraint on cross-entropy and sparsity; the most accurate one of "
-            "the circuit phase was kept. Train longer, or raise training.active_target."
+            f"No validated checkpoint satisfied the constraint on {asked}; the most accurate one of the circuit phase "
+            f"was kept. {advice}."
         )
     return TrainedRun(**vars(run), outcome=outcome)
 
@@ -169,10 +184,9 @@ def run_experiment(
 ) -> dict[str, Any]:
     """Train, evaluate, compare with the dense baseline if asked to, and leave results, report and model card."""
     console = console or Console(quiet=True)
-    started = time.perf_counter()
     run = setup_and_train(config, resume=resume, overwrite=overwrite, console=console)
     config = run.config
-    trained, peak = time.perf_counter(), peak_rss_mb()
+    peak = peak_rss_mb()
     # Before the other processes leave: all of them train it.
     dense = train_dense_baseline(run, resume=resume, console=console) if config.evaluation.dense_baseline else None
     if not run.accelerator.is_main_process:
@@ -197,7 +211,7 @@ def run_experiment(
         **results,
         "seconds": {
             "train": run.outcome.seconds,
-            "setup": trained - started - run.outcome.seconds,
+            "setup": run.seconds,
             "eval": evaluated - began,
             "per_step": run.outcome.seconds_per_step,
         },
@@ -254,12 +268,15 @@ def evaluate_model(
 
 
 def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> dict[str, Any]:
-    """The same backbone, data, batches and steps with an ordinary head."""
+    """The same backbone, data, batches and steps, the masked-LM warm-up among them, with an ordinary head."""
     config, folder = run.config, Path(run.config.output_dir) / "dense"
     seed_everything(config.seed)
-    backbone, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone.to(run.accelerator.device)
     if not config.model.train_embeddings:
         backbone.freeze_embeddings()
+    warm = config.training.mlm_warmup_steps > 0
+    opening = mlm_warmup(backbone, tokenizer, run.train, config, run.batch_size) if warm else []
     model = DenseClassifier(backbone, run.dataset.label_names, config.model.hidden_size, config.model.dtype)
     trainer = Trainer(
         model,
@@ -273,6 +290,7 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
         accelerator=run.accelerator,
         console=console,
         title="dense baseline",
+        opening=opening,
     )
     outcome = trainer.run(resume and (folder / "checkpoints").exists())
     logits = all_logits(model, run.test, config.evaluation.batch_size)

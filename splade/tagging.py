@@ -40,7 +40,8 @@ class _Read:
     """(N + 1,) number of each text's first word."""
     tagged: list[TaggedText]
     states: list[tuple[np.ndarray, int, CircuitState]]
-    """Of each batch: which word (R,) each row is, the length L of its windows, and its state."""
+    """Of each batch: which word (R,) each row is, the length L of its windows, and its state; empty unless they are to
+    explain something."""
 
 
 def tag_model(model: LexicalSAE, text: Text) -> TaggedText:
@@ -50,7 +51,7 @@ def tag_model(model: LexicalSAE, text: Text) -> TaggedText:
 
 def tag_batch(model: LexicalSAE, texts: Sequence[Text], batch_size: int = BATCH_SIZE) -> list[TaggedText]:
     """Find the entities of many texts, in their order."""
-    return _read(model, texts, batch_size).tagged
+    return _read(model, texts, batch_size, to_explain=False).tagged
 
 
 def explain_tags(
@@ -87,7 +88,7 @@ def explain_tags_batch(
         context: also estimate which other words moved each decision; a forward pass for each word of a text.
     """
     check_target(model, target)
-    read = _read(model, texts, batch_size)
+    read = _read(model, texts, batch_size, to_explain=True)
     wanted = [_wanted(tagged, word) for tagged in read.tagged]
     owners = {int(start) + n: (text, n) for text, start in enumerate(read.starts[:-1]) for n in wanted[text]}
     explained: list[dict[int, ExplainedWord]] = [{} for _ in texts]
@@ -150,7 +151,7 @@ def _wanted(tagged: TaggedText, word: int | None) -> list[int]:
 
 
 @torch.no_grad()
-def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int) -> _Read:
+def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int, *, to_explain: bool) -> _Read:
     check_task(model, "tagging")
     if isinstance(texts, str):  # which is a sequence of texts too, of one character each
         raise DataError("One text was given where a list of texts was expected; put it in a list.")
@@ -172,9 +173,9 @@ def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int) -> _Read:
     for batch in task.in_order(batch_size, model.device):
         state, places = task.predict(model, batch), torch.from_numpy(batch.places)
         logits[places], active[places] = state.logits.cpu(), state.rows.counts.cpu()
-        # Without the hidden states, which nobody asks for again.
-        kept = CircuitState(state.logits, state.rows, state.scores, state.region)
-        states.append((batch.places, batch.input_ids.shape[1], kept))
+        if to_explain:  # without the hidden states, which nobody asks for again
+            kept = CircuitState(state.logits, state.rows, state.scores, state.region)
+            states.append((batch.places, batch.input_ids.shape[1], kept))
     tags, counts, cut = task.decode(logits).tolist(), active.tolist(), set(task.encoded.cut.tolist())
     tagged = []
     for text, own, start in zip(plain, spans, starts.tolist(), strict=False):

@@ -16,7 +16,11 @@ from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import check_output_dir, run_experiment, setup_and_train
+from splade.training import loop
+from splade.training.checkpoint import Checkpoint
+from splade.training.loop import Trainer
 from splade.training.recipes import resolved
+from splade.training.resume import restore
 from tests.runs import LABELS, ToyRun, read_json, run_cli, tiny_config, weights, write_csv, write_reviews
 
 FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
@@ -96,7 +100,14 @@ class TestRepeats:
         setup_and_train(tiny_config(other, toy_run.backbone, tmp_path / "out"))
         assert weights(tmp_path / "out") == weights(toy_run.folder)
 
-    def test_whatever_is_lost_comes_back_with_resume(self, toy_run: ToyRun, tmp_path: Path) -> None:
+    def test_whatever_is_lost_comes_back_with_resume(
+        self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def restore_later(trainer: Trainer, checkpoint: Checkpoint) -> None:
+            restore(trainer, checkpoint)
+            trainer.seconds += 1000  # the session before was a long one
+
+        monkeypatch.setattr(loop, "restore", restore_later)
         folder = shutil.copytree(toy_run.folder, tmp_path / "out")
         for name in set(FILES) - {"checkpoints", "metrics.jsonl"}:
             shutil.rmtree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()
@@ -108,6 +119,7 @@ class TestRepeats:
         old, new = (read_json(where / "results.json") for where in (toy_run.folder, folder))
         for figure in ("accuracy", "dla", "active_tokens", "completeness", "separation", "grounding", "constraint"):
             assert old[figure] == new[figure]
+        assert new["seconds"]["train"] > 1000 and 0 < new["seconds"]["setup"] < 1000
 
 
 class TestOutputFolder:
@@ -154,6 +166,17 @@ class TestOptions:
         assert results["grounding"]["lexicon"]["name"].endswith("ratings.tsv")
         assert "dense head:" in done.stdout and "seconds a step" in done.stdout and "of the right sign" in done.stdout
         assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
+
+    def test_the_dense_baseline_is_warmed_up_too(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        changes = {"training__mlm_warmup_steps": 2, "training__max_steps": 5, "evaluation__dense_baseline": True}
+        run_experiment(toy_run.config(tmp_path, **changes))
+        own, dense = ((tmp_path / part / "metrics.jsonl").read_text().splitlines()[0] for part in ("", "dense"))
+        assert own == dense and '"mlm_step": 2' in own  # loss and all: the very same warm-up
+
+    def test_without_sparsity_the_note_is_about_cross_entropy_alone(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        changes = {"training__loss_weights__sparsity": 0.0, "training__target_accuracy": 0.999}  # out of reach
+        notes = setup_and_train(toy_run.config(tmp_path, training__max_steps=5, **changes)).notes
+        assert any("the constraint on cross-entropy;" in note and "active_target" not in note for note in notes)
 
     def test_cut_texts_are_counted_and_said(self, toy_run: ToyRun, tmp_path: Path) -> None:
         changes = {"data__max_length": 8, "training__max_steps": 5, "training__batch_size": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from splade.attribution.tagged import TaggedText, TaggedWord
 from splade.data.types import TaggedSplit
 from splade.errors import DataError, ModelError
 from splade.inference import predict_batch
+from splade.models.heads import LinearRegion
 from splade.models.lexical_sae import LexicalSAE
 from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
 from splade.training.task import TaggingTask
@@ -79,6 +81,22 @@ class TestTag:
         assert len(task) > len(sentences)  # the last is read in windows
         assert [[w.word for w in one.words] for one in found] == sentences
         assert [[w.tag for w in one.words] for one in found] == task.names(task.decode(logits))
+
+    def test_tagging_keeps_no_states(self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those of a batch are gone before the next but one is read; a word's would be C · d numbers."""
+        alive: list[int] = []
+        seen: list[weakref.ref[LinearRegion]] = []
+        predict = TaggingTask.predict
+
+        def counting(self: TaggingTask, *arguments: object) -> object:
+            state = predict(self, *arguments)  # type: ignore[arg-type]
+            seen.append(weakref.ref(state.region))
+            alive.append(sum(each() is not None for each in seen))
+            return state
+
+        monkeypatch.setattr(TaggingTask, "predict", counting)
+        tag_batch(model, [TEXT] * 6, batch_size=1)
+        assert len(alive) == 6 and max(alive) <= 2
 
     def test_empty_texts_have_no_words(self, model: LexicalSAE) -> None:
         assert tag_batch(model, []) == []

@@ -46,7 +46,9 @@ class GECOController:
     tau: float | None = None
     log_lambda: float = 0.0
     gap: float | None = None
-    """Moving average of (CE − τ)/τ; None before the first circuit step."""
+    """Moving average of (CE − τ)/τ, by which weights are kept; None before the first circuit step."""
+    relaxed_gap: float | None = None
+    """The same by the relaxed τ of each step (see `relaxation`), by which λ moves."""
     recent: list[float] = field(default_factory=list)
 
     @property
@@ -74,18 +76,24 @@ class GECOController:
         """Move λ after one optimiser step of the circuit phase; `density` is explained at `relaxation`."""
         if self.tau is None:
             raise TrainingError("The circuit phase began before the warm-up had ended.")
-        tau = self.tau * relaxation(density)
-        gap = (ce - tau) / max(tau, SMALLEST_TAU)
-        self.gap = gap if self.gap is None else SMOOTHING * self.gap + (1 - SMOOTHING) * gap
-        moved = self.log_lambda + 2 / (self.steps_per_epoch + 1) * self.gap
+        self.gap = _average(self.gap, ce, self.tau)
+        self.relaxed_gap = _average(self.relaxed_gap, ce, self.tau * relaxation(density))
+        moved = self.log_lambda + 2 / (self.steps_per_epoch + 1) * self.relaxed_gap
         self.log_lambda = min(max(moved, -LARGEST_LOG_LAMBDA), LARGEST_LOG_LAMBDA)
 
     def state_dict(self) -> dict[str, object]:
-        return {"tau": self.tau, "log_lambda": self.log_lambda, "gap": self.gap, "recent": self.recent}
+        names = ("tau", "log_lambda", "gap", "relaxed_gap", "recent")
+        return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.tau, self.log_lambda = state["tau"], state["log_lambda"]
         self.gap, self.recent = state["gap"], list(state["recent"])
+        self.relaxed_gap = state.get("relaxed_gap", self.gap)  # older checkpoints have only the relaxed one
+
+
+def _average(before: float | None, ce: float, tau: float) -> float:
+    gap = (ce - tau) / max(tau, SMALLEST_TAU)
+    return gap if before is None else SMOOTHING * before + (1 - SMOOTHING) * gap
 
 
 def relaxation(density: float) -> float:
@@ -96,12 +104,15 @@ def relaxation(density: float) -> float:
     return 1 + LARGEST_RELAXATION * min(1.0, math.log(max(density, 1.0)) / math.log(FAR_DENSER))
 
 
-def bound_from_accuracy(accuracy: float, num_classes: int) -> float:
-    """τ = −p·log p − (1 − p)·log((1 − p)/(C − 1)): the cross-entropy of a model that is right with probability p, gives
-    its choice always this probability, and divides the rest evenly.
+def bound_from_accuracy(accuracy: float, num_classes: int, smoothing: float = 0.0) -> float:
+    """τ = −q·log q − (1 − q)·log((1 − q)/(C − 1)),   q = (1 − ε)·p + ε/C:
+
+    the cross-entropy of a model that is right with probability p, gives its choice always the probability q that labels
+    smoothed by ε give it on average, and divides the rest evenly. Without smoothing q is p.
 
     An approximation, and a generous one: among models whose confidence is honest, one that knows when it is sure has a
     lower cross-entropy at the same accuracy. An overconfident one may miss τ at an accuracy of p.
     """
-    wrong = 1 - accuracy
-    return -accuracy * math.log(accuracy) - (wrong * math.log(wrong / max(1, num_classes - 1)) if wrong > 0 else 0.0)
+    sure = (1 - smoothing) * accuracy + smoothing / num_classes
+    wrong = 1 - sure
+    return -sure * math.log(sure) - (wrong * math.log(wrong / max(1, num_classes - 1)) if wrong > 0 else 0.0)

@@ -47,14 +47,14 @@ def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Spli
     if shortage := labels.shortage(pool):
         raise DataError(f"{raw.origin} has {pool.unit}s of {shortage}; check data.{labels.column}.")
     parts, notes = _divide(source, roles, pool, labels, config.validation_fraction, seed)
-    for part, samples in (
-        ("train", config.train_samples),
-        ("validation", config.validation_samples),
-        ("test", config.test_samples),
+    for part, samples, part_seed in (
+        ("train", config.train_samples, seed),
+        ("validation", config.validation_samples, seed),
+        ("test", config.test_samples, TEST_SEED),
     ):
         if samples > len(parts[part]):
             notes.append(f"data.{part}_samples asks for {samples} {pool.unit}s, but there are {len(parts[part])}.")
-        parts[part] = limit(parts[part], samples, seed)
+        parts[part] = limit(parts[part], samples, part_seed)
     for part, split in parts.items():
         if part == "train" and (shortage := labels.shortage(split)):
             raise DataError(
@@ -115,16 +115,16 @@ def _test_split(
         dataset = load_dataset(config, seed, task)
         return dataset.label_names, dataset.test
     if task == "tagging":
-        return _number(source, roles.test, TagLabels, config, seed, labels)
-    return _number(source, roles.test, ClassLabels, config, seed, labels)
+        return _number(source, roles.test, TagLabels, config, labels)
+    return _number(source, roles.test, ClassLabels, config, labels)
 
 
 def _number(
-    source: Source, test: str, numbering: type[Labels[Split]], config: DataConfig, seed: int, labels: list[str]
+    source: Source, test: str, numbering: type[Labels[Split]], config: DataConfig, labels: list[str]
 ) -> tuple[list[str], Split]:
     raw = source.splits[test]()
     numbered = numbering(config.labels or source.label_names or labels, raw)
-    return numbered.names, limit(numbered.encode(raw), config.test_samples, seed)
+    return numbered.names, limit(numbered.encode(raw), config.test_samples, TEST_SEED)
 
 
 def _find_source(config: DataConfig, task: Task) -> Source:

@@ -11,8 +11,8 @@ from splade.config.schema import ALL_ROWS, DataConfig
 from splade.data.types import RawSplit, Split, TaggedSplit, TextSplit
 from splade.errors import DataError
 
-# Where no test split exists one is carved with this seed, not the run's, so that runs with different seeds are
-# measured on the same texts.
+# Test texts are carved (where no test split exists) and sampled with this seed, not the run's, so that runs with
+# different seeds are measured on the same texts.
 TEST_SEED = 20240602
 
 # GLUE keeps the labels of its SST-2 test split to itself, so by custom its validation split tests.

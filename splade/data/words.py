@@ -54,7 +54,7 @@ def encode_words(
 
     Windows are cut between words and share up to ``overlap`` pieces, at most half of what they hold. A word that
     several windows show is decided by the one in which it is farthest from a cut (the ends of the sentence are none).
-    A sentence without words has no window.
+    A sentence without words has no window, and every window decides some word.
     """
     if not tokenizer.is_fast:
         raise BackboneError(
@@ -159,8 +159,10 @@ def _windows(first_word: np.ndarray, piece_of: np.ndarray, room: int, overlap: i
             owner[low:high] = len(starts)
         else:
             parts = _cut(piece_of[low : high + 1] - piece_of[low], room, overlap)
-            owner[low:high] = len(starts) + _deciders(parts, piece_of[low : high + 1] - piece_of[low])
-            parts = [(low + start, low + end) for start, end in parts]
+            # A window is left out if its neighbours show each of its words with more context, so that it decides none.
+            busy, decider = np.unique(_deciders(parts, piece_of[low : high + 1] - piece_of[low]), return_inverse=True)
+            owner[low:high] = len(starts) + decider
+            parts = [(low + parts[number][0], low + parts[number][1]) for number in busy]
         starts += [start for start, _ in parts]
         ends += [end for _, end in parts]
         sentences += [number] * len(parts)

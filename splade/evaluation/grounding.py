@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -136,13 +137,27 @@ def input_share(batch: Batch, attribution: SparseRows, base: Tensor | None = Non
 
 
 @torch.no_grad()
-def frozen_share(model: LexicalSAE, frozen: Backbone, task: Task, rows, batch_size: int) -> float:  # type: ignore[no-untyped-def]
-    """Share of |contribution| to the predicted class on tokens that the untrained backbone also proposes there."""
+def frozen_share(
+    model: LexicalSAE,
+    frozen: Backbone,
+    task: Task,
+    rows: np.ndarray,
+    batch_size: int,
+    predicted: np.ndarray | None = None,
+) -> float:
+    """Share of |contribution| to the predicted class on tokens that the untrained backbone also proposes there.
+
+    `predicted` (N,): the classes of all the task's rows, such as decoded tags; None: each row's most probable.
+    """
     weight, bias = (t.to(model.device) for t in frozen.decoder())
     agreed = total = 0.0
     for batch in task.in_order(batch_size, model.device, rows):
         state = task.predict(model, batch)
-        attribution = compute_attribution_tensor(state, state.logits.argmax(-1))
+        if predicted is None:
+            classes = state.logits.argmax(-1)
+        else:
+            classes = torch.from_numpy(predicted[batch.places]).to(model.device)
+        attribution = compute_attribution_tensor(state, classes)
         if len(attribution) == 0:
             continue
         hidden = frozen(batch.input_ids, batch.attention_mask).reshape(-1, weight.shape[1])  # (B·L, d)

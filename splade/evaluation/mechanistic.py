@@ -11,7 +11,8 @@ from sklearn.metrics import f1_score
 
 from splade.circuits.core import CircuitState
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
-from splade.config.schema import EvaluationConfig
+from splade.config.schema import ALL_ROWS, EvaluationConfig
+from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.grounding import (
     Grounding,
@@ -28,7 +29,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.training.task import ClassificationTask, Task
 
 GROUNDING_TEXTS = 256
-"""Test texts for the two slow grounding figures, a seeded sample; the number used is in the results."""
+"""Test texts for the two slow grounding figures, a fixed sample; the number used is in the results."""
 
 
 CIRCUIT_TOKENS = (1, 3, 5, 10)
@@ -59,6 +60,7 @@ class Evaluation:
     """The figures of one model on one test split."""
 
     accuracy: float
+    """Of the whole split, as is the macro-averaged F1."""
     macro_f1: float
     dla: DLACheck
     active_tokens: ActiveTokens
@@ -71,7 +73,7 @@ class Evaluation:
     separation: Separation
     grounding: Grounding
     evaluated: int
-    """Texts the figures were measured on."""
+    """Texts the figures from `dla` on were measured on."""
 
 
 @torch.no_grad()
@@ -113,17 +115,15 @@ def evaluate(
 ) -> Evaluation:
     """Measure a model on a split. `share` of the active tokens makes a circuit; `frozen` is the backbone untrained.
 
-    `advance` is told of every text that is done, for a progress bar.
+    `seed` draws random tokens and pairs, never texts; `advance` is told of every text that is done, for a progress bar.
     """
     model.eval()
-    rows = np.arange(len(task))
-    if 0 < config.max_samples < len(rows):
-        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: config.max_samples])
+    rows, others = sampled(len(task), config.max_samples)
     completeness = CompletenessMeter(model, config.completeness_shares, seed)
     completeness_tokens = CompletenessMeter(model, list(CIRCUIT_TOKENS), seed)
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
     lexicon, positive = lexicon_meter(model, config)
-    predicted, gold, counts, errors = [], [], [], []
+    found, counts, errors = np.empty(len(task), dtype=np.int64), [], []
     there = total = 0.0
     for batch in task.in_order(config.batch_size, model.device, rows):
         state = task.predict(model, batch)
@@ -137,16 +137,17 @@ def evaluate(
             lexicon.add(compute_attribution_tensor(state, torch.full_like(classes, positive)))
         on_input, everything = input_share(batch, attribution, model.encoder.base)
         there, total = there + on_input, total + everything
-        predicted.append(classes.cpu())
-        gold.append(batch.labels.cpu())
+        found[batch.rows] = classes.cpu().numpy()
         counts.append(attribution.counts.cpu())
         advance(len(batch.rows))
-    found, true, active = (torch.cat(parts).numpy() for parts in (predicted, gold, counts))
-    error = torch.cat(errors)
-    sample = np.sort(np.random.default_rng(seed).permutation(rows)[:GROUNDING_TEXTS])
+    for batch in task.in_order(config.batch_size, model.device, others):
+        found[batch.rows] = task.predict(model, batch).logits.argmax(-1).cpu().numpy()
+        advance(len(batch.rows))
+    active, error = torch.cat(counts).numpy(), torch.cat(errors)
+    sample = rows[sampled(len(rows), GROUNDING_TEXTS)[0]]
     return Evaluation(
-        accuracy=float((found == true).mean()),
-        macro_f1=float(f1_score(true, found, average="macro", zero_division=0)),
+        accuracy=float((found == task.labels).mean()),
+        macro_f1=float(f1_score(task.labels, found, average="macro", zero_division=0)),
         dla=DLACheck(float(error.max()), float(error.mean())),
         active_tokens=active_tokens(active),
         sparsity=1 - float(active.mean()) / model.vocab_size,
@@ -162,6 +163,17 @@ def evaluate(
         ),
         evaluated=len(rows),
     )
+
+
+def sampled(rows: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are looked at, ascending, and the others: all and none if there are no more than `most` or it is -1.
+
+    Always the same ones, whatever the run's seed, so that seeds are compared on the same texts.
+    """
+    if most == ALL_ROWS or most >= rows:
+        return np.arange(rows), np.arange(0)
+    order = np.random.default_rng(TEST_SEED).permutation(rows)
+    return np.sort(order[:most]), np.sort(order[most:])
 
 
 def lexicon_meter(model: LexicalSAE, config: EvaluationConfig) -> tuple[LexiconMeter | None, int | None]:

@@ -6,7 +6,7 @@ Pairs of sentences with a word that has one meaning in both or two different one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -50,7 +50,8 @@ class Polysemy:
     senses: Difference | None
     """Share of pairs with two different senses chosen, among words that have several; None: no such word."""
     active: Difference
-    """Mean Jaccard distance between the tokens active at the word; pairs with nothing active in either are left out."""
+    """Mean Jaccard distance between the tokens active at the word, whether or not another position of the text has them
+    too; pairs with nothing active in either are left out."""
     pairs: int
 
 
@@ -124,16 +125,22 @@ def _at_words(
     out: list[_Word | None] = [None] * len(texts)
     order = np.argsort(-encoded.lengths, kind="stable")
     senses = model.encoder.senses
+    silent = model.encoder.supports[0].excluded  # (V,): a row of its own would make a stop word speak
     for start in range(0, len(order), SENTENCES_AT_A_TIME):
         rows = order[start : start + SENTENCES_AT_A_TIME]
         ids, mask = (each.to(model.device) for each in collate(encoded, rows, model.tokenizer.pad_token_id or 0))
         sequence = model(ids, mask)
-        sparse, _ = model.encoder.pool(sequence)
-        entry, position, value = sparse.by_position()
-        fired: dict[int, set[int]] = {}
-        for token, p, v in zip(sparse.token[entry].tolist(), position.tolist(), value.tolist(), strict=True):
-            if v > 0:
-                fired.setdefault(p, set()).add(token)
+        groups = torch.full_like(ids, -1)  # each word is its own row, so that no other word competes for its tokens
+        spoken = [(i, place) for i, row in enumerate(rows) if (place := places[row]) is not None]
+        spoken = [(i, place) for i, place in spoken if not silent[ids[i, place]]]
+        for number, (i, place) in enumerate(spoken):
+            groups[i, place] = number
+        fired: list[set[int]] = [set() for _ in spoken]
+        if spoken:
+            sparse, _ = model.encoder.pool(replace(sequence, groups=groups))
+            for number, token in zip(sparse.row.tolist(), sparse.token.tolist(), strict=True):
+                fired[number].add(token)
+        active = {i: frozenset(tokens) for (i, _), tokens in zip(spoken, fired, strict=True)}
         for i, row in enumerate(rows):
             place = places[row]
             if place is None:
@@ -144,7 +151,7 @@ def _at_words(
             if senses is not None and number >= 0:
                 here = torch.tensor([flat], device=model.device), torch.tensor([number], device=model.device)
                 sense = int(senses.routing(sequence, *here).argmax())
-            out[row] = _Word(token, sense, frozenset(fired.get(flat, ())))
+            out[row] = _Word(token, sense, active.get(i, frozenset()))
         advance(len(rows))
     return out
 

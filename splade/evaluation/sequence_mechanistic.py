@@ -20,6 +20,7 @@ from splade.evaluation.mechanistic import (
     active_tokens,
     dla_errors,
     lexicon_meter,
+    sampled,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
@@ -126,9 +127,7 @@ def evaluate_tagging(
     model.eval()
     logits, capped = _predict(model, task, config.batch_size)
     tags = task.decode(logits)  # (N,)
-    rows = np.arange(len(task))
-    if 0 < config.max_samples < len(rows):
-        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: config.max_samples])
+    rows, _ = sampled(len(task), config.max_samples)
     meters = [CompletenessMeter(model, config.completeness_shares, seed) for _ in range(2)]
     meters_tokens = [CompletenessMeter(model, list(CIRCUIT_TOKENS), seed) for _ in range(2)]
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
@@ -152,7 +151,7 @@ def evaluate_tagging(
         advance(len(batch.rows))
     active, active_entities = torch.cat(counts).numpy(), torch.cat(counts_entities).numpy()
     error = torch.cat(errors)
-    sample = np.sort(np.random.default_rng(seed).permutation(rows)[:GROUNDING_TEXTS])
+    sample = rows[sampled(len(rows), GROUNDING_TEXTS)[0]]
     return TaggingEvaluation(
         **vars(entity_scores(task, tags)),
         argmax_f1=entity_scores(task, logits.argmax(-1).numpy()).f1,
@@ -168,7 +167,9 @@ def evaluate_tagging(
         separation=separation.result(seed),
         grounding=Grounding(
             input_share=there / total if total else 0.0,
-            frozen_share=frozen_share(model, frozen, task, sample, config.batch_size) if frozen is not None else None,
+            frozen_share=None
+            if frozen is None
+            else frozen_share(model, frozen, task, sample, config.batch_size, predicted=tags),
             self_activation=self_activation(model, task, sample),
             lexicon=None,
             texts=len(sample),

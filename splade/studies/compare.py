@@ -10,7 +10,7 @@ from splade.config.schema import Config
 from splade.studies.kinds import variations_of
 from splade.studies.plots import draw_frontier, draw_variations, grounded
 from splade.studies.study import run_study
-from splade.studies.summary import measured, study_rows, summary
+from splade.studies.summary import Row, measured, study_rows, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
 
@@ -28,5 +28,10 @@ def compare(name: str, config: Config, *, overwrite: bool, console: Console, out
     draw_variations(run.folder, name if name != FRONTIER else "figures", rows, figures)
     if name == FRONTIER:
         draw_frontier(run.folder, FRONTIER, rows)
-    write_json(run.folder / "results.json", summary(run, rows, lambda row: {"grounded": grounded(row) / 100}))
+    write_json(run.folder / "results.json", summary(run, rows, _extra))
     return run.folder
+
+
+def _extra(row: Row) -> dict[str, float]:
+    share = grounded(row)
+    return {} if share is None else {"grounded": share}

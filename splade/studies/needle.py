@@ -12,7 +12,7 @@ import torch
 
 from splade.attribution.explanation import Explanation
 from splade.data.types import TextSplit
-from splade.errors import DataError
+from splade.errors import ConfigError, DataError
 from splade.inference import explain_batch, predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.studies.filler import SENTENCES
@@ -86,13 +86,22 @@ def neutral_filler(model: LexicalSAE) -> list[str]:
 
 
 def hide(model: LexicalSAE, needle: str, filler: Sequence[str], length: int, place: Place, seed: int) -> Hidden:
-    """The needle at its place in as much filler, in a seeded order, as makes a text of at most ``length`` tokens."""
+    """The needle at its place in as much filler, in a seeded order, as makes a text of at most ``length`` tokens.
+
+    A length without room for any filler is an error: a needle alone would weigh most whatever the model does.
+    """
     generator = np.random.default_rng(seed)
     hay: list[str] = []
     while True:
         more = [filler[index] for index in generator.permutation(len(filler))]
         for sentence in more:
-            if _tokens(model, " ".join([*hay, sentence, needle])) > length:
+            tokens = _tokens(model, " ".join([*hay, sentence, needle]))
+            if tokens > length:
+                if not hay:
+                    raise ConfigError(
+                        f"study.lengths has {length}, but a needle and one sentence of filler take up to {tokens} "
+                        "tokens; leave shorter lengths out."
+                    )
                 at = {"start": 0, "middle": len(hay) // 2, "end": len(hay)}[place]
                 return Hidden([*hay[:at], needle, *hay[at:]], at)
             hay.append(sentence)

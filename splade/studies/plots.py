@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -76,10 +78,11 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
             points = axes.scatter(
                 [row.figures["active_tokens"].mean for _, row in own],
                 [100 * row.figures[score].mean for _, row in own],
-                c=[grounded(row, rated) for _, row in own],
+                c=[math.nan if share is None else 100 * share for share in (grounded(row, rated) for _, row in own)],
+                plotnonfinite=True,  # in grey: not measured
                 vmin=0,
                 vmax=100,
-                cmap="viridis",
+                cmap=colormaps["viridis"].with_extremes(bad=GREY),
                 marker=MARKERS[index % len(MARKERS)],
                 s=55,
                 zorder=3,
@@ -106,13 +109,13 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
         return _save(canvas, folder, name)
 
 
-def grounded(row: Row, rated: bool = True) -> float:
-    """Per cent of all |contribution| that falls on rated words with the right sign, or on words in the text."""
+def grounded(row: Row, rated: bool = True) -> float | None:
+    """Share of all |contribution| that falls on rated words with the right sign, or on words in the text: the mean over
+    seeds; None if it was not measured."""
     keys = ("rated_share", "right_sign") if rated else ("input_share",)
-    share = 100.0
-    for key in keys:
-        share *= row.figures[key].mean if key in row.figures else 0.0
-    return share
+    if not set(keys) <= row.figures.keys():
+        return None
+    return fmean(math.prod(values) for values in zip(*(row.figures[key].values for key in keys), strict=True))
 
 
 def draw_lines(

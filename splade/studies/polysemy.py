@@ -9,17 +9,18 @@ from typing import Any
 from rich.console import Console
 
 from splade.config.schema import Config
-from splade.data.batching import encode_texts
 from splade.data.root import root_source
+from splade.data.types import TextSplit
 from splade.errors import DataError
 from splade.evaluation.polysemy import Difference, WordPair, polysemy, word_pairs
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sense_choice import FEWEST_OCCURRENCES, choose_senses
 from splade.models.vocabulary import Vocabulary
-from splade.pipelines import progress_bar
+from splade.pipelines import calibrate, progress_bar
 from splade.studies.study import check_classification, study_folder
 from splade.studies.tables import leave_table
+from splade.training.task import ClassificationTask
 from splade.utils.atomic import write_json
 
 NAME = "polysemy"
@@ -59,11 +60,13 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
 
 
 def _untrained(config: Config, pairs: list[WordPair]) -> LexicalSAE:
-    """The backbone as it comes, with senses for the pairs' words that occur often enough to tell senses apart."""
+    """The backbone as it comes, with thresholds where a training would start, and senses for the pairs' words that
+    occur often enough to tell senses apart."""
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
     vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
     texts = sorted({text for pair in pairs for text in pair.sentences})
-    encoded = encode_texts(texts, tokenizer, config.data.max_length)
+    max_length = min(config.data.max_length, backbone.max_length)
+    task = ClassificationTask(TextSplit(texts, [0] * len(texts)), tokenizer, max_length)
     counts: dict[str, int] = {}
     for pair in pairs:
         for text, (start, end) in zip(pair.sentences, pair.spans, strict=True):
@@ -75,14 +78,16 @@ def _untrained(config: Config, pairs: list[WordPair]) -> LexicalSAE:
             f"No word of the pairs is a single token and occurs {FEWEST_OCCURRENCES} times; give more pairs."
         )
     settings = dataclasses.replace(config.model, senses=max(2, config.model.senses), sense_tokens=words)
-    return LexicalSAE(
+    model = LexicalSAE(
         backbone,
         tokenizer,
         ["one", "other"],
         settings,
-        max_length=config.data.max_length,
-        senses=choose_senses(settings, backbone, tokenizer, encoded, config.seed),
-    ).eval()
+        max_length=max_length,
+        senses=choose_senses(settings, backbone, tokenizer, task.encoded, config.seed),
+    )
+    calibrate(model, task, config)
+    return model.eval()
 
 
 def _row(name: str, found: Difference) -> list[str]:

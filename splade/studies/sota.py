@@ -37,6 +37,7 @@ from splade.studies.study import Part, check_classification, run_study
 from splade.studies.summary import Figure, measured, rows_of, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
+from splade.utils.cuda import pick_device
 
 NAME = "sota_comparison"
 OWN, DENSE = "Lexical-SAE", "dense head"
@@ -114,7 +115,7 @@ def _own(part: Part, results: dict[str, Any], texts: Sequence[str]) -> dict[str,
 def _dense(config: Config, results: dict[str, Any], labels: list[str], texts: Sequence[str]) -> dict[str, Any]:
     # The weights do not change what a forward pass costs, so an untrained head serves to take the time.
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
-    model = DenseClassifier(backbone, labels, config.model.hidden_size, config.model.dtype).eval()
+    model = DenseClassifier(backbone, labels, config.model.hidden_size, config.model.dtype).to(pick_device()).eval()
     leave_one_out(model, tokenizer, texts[0], config.data.max_length)
     began = time.perf_counter()
     passes = [leave_one_out(model, tokenizer, text, config.data.max_length) for text in texts]
@@ -135,7 +136,7 @@ def leave_one_out(model: DenseClassifier, tokenizer: Any, text: str, max_length:
     spans = word_spans(text)
     variants = [text, *(text[:start] + text[end:] for start, end in spans)]
     max_length = min(max_length, model.backbone.max_length)
-    logits = []
+    logits, device = [], next(model.parameters()).device
     for start in range(0, len(variants), BATCH_SIZE):
         batch = tokenizer(
             variants[start : start + BATCH_SIZE],
@@ -144,7 +145,7 @@ def leave_one_out(model: DenseClassifier, tokenizer: Any, text: str, max_length:
             max_length=max_length,
             return_tensors="pt",
         )
-        ids, mask = batch["input_ids"], batch["attention_mask"]
+        ids, mask = (batch[name].to(device) for name in ("input_ids", "attention_mask"))
         logits.append(model.classify(model(ids, mask), mask).logits)
     every = torch.cat(logits)  # (words + 1, C)
     target = int(every[0].argmax())

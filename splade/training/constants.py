@@ -4,7 +4,8 @@ VALIDATIONS_PER_RUN = 10
 """Validations when `training.eval_every` is null: enough to choose a checkpoint, few enough to cost little."""
 
 UNTIL_FOUND = 1e-4
-"""Stands for a learning rate of ``auto`` until the range test has found one, or a checkpoint tells."""
+"""Stands for a learning rate of ``auto`` until the range test has found one, or a checkpoint tells; in a masked-LM
+warm-up, which comes before the test."""
 
 AVERAGE_POWER = 2.0
 """Schedule-Free averages the iterates with weights step^r. With r = 0 the last fifth of a run weighs a fifth, and the

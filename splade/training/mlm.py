@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from splade.config.schema import Config
+from splade.config.schema import Config, is_auto
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
+from splade.training.constants import UNTIL_FOUND
 from splade.training.optim import parameter_groups
 from splade.training.task import Task
 from splade.utils.cuda import pick_dtype
@@ -58,7 +60,8 @@ def mlm_warmup(
     device = backbone.input_embeddings().weight.device
     precision = pick_dtype(device, config.model.dtype)
     model = _MaskedLM(backbone).to(device)
-    optimizer = torch.optim.AdamW(parameter_groups({"model": model}, training))
+    rate = UNTIL_FOUND if is_auto(training.learning_rate) else training.learning_rate
+    optimizer = torch.optim.AdamW(parameter_groups({"model": model}, replace(training, learning_rate=rate)))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)  # falls to nothing
     generator = torch.Generator().manual_seed(config.seed)
     lines, window = [], torch.zeros(3)  # sums of loss, right guesses and guesses since the last line

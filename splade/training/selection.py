@@ -36,9 +36,14 @@ class Kept:
 
 
 def satisfies(active: float, recipe: Recipe, geco: GECOController, config: TrainingConfig) -> bool:
-    """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be."""
+    """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be, if it should."""
     if not recipe.has_circuit_phase:
         return True
     holds = geco.gap is not None and geco.gap <= CONSTRAINT_SLACK
     sparse = active <= SPARSE_ENOUGH * config.active_target
-    return holds and (sparse or not recipe.sparsity)
+    return holds and (sparse or not asks_for_sparsity(recipe, config))
+
+
+def asks_for_sparsity(recipe: Recipe, config: TrainingConfig) -> bool:
+    """Whether anything presses on the active tokens; what a training does not aim at is not asked of it."""
+    return recipe.sparsity is not None and config.loss_weights.sparsity > 0

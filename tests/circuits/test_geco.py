@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +137,16 @@ def test_lambda_falls_under_a_relaxed_bound_that_the_tight_one_would_find_broken
     sparse.step(0.8, density=1.0)
     assert dense.log_lambda < 0 < sparse.log_lambda
     assert dense.tau == sparse.tau == 0.5  # only the step is judged by another bound
+    assert dense.gap == sparse.gap == pytest.approx(0.6)  # and what is kept goes by τ itself
+
+
+def test_a_checkpoint_from_before_the_two_gaps_goes_on() -> None:
+    first, second = started(), started()
+    first.step(0.8)
+    state = first.state_dict()
+    del state["relaxed_gap"]
+    second.load_state_dict(state)
+    assert second == first
 
 
 @pytest.mark.parametrize(("accuracy", "classes"), [(0.5, 2), (0.9, 2), (0.9, 77), (0.99, 4)])
@@ -145,6 +157,23 @@ def test_the_bound_of_an_accuracy_is_the_cross_entropy_of_a_model_just_as_sure_a
     right = round(accuracy * rows)
     probability = [accuracy] * right + [(1 - accuracy) / (classes - 1)] * (rows - right)
     assert bound_from_accuracy(accuracy, classes) == pytest.approx(-np.log(probability).mean())
+
+
+@pytest.mark.parametrize(("accuracy", "classes", "smoothing"), [(0.9, 2, 0.1), (0.8, 5, 0.2), (1.0, 3, 0.1)])
+def test_the_bound_for_smoothed_labels_is_their_cross_entropy(accuracy: float, classes: int, smoothing: float) -> None:
+    """A model that always chooses class 0, and is right so often: no other constant confidence does better."""
+    right = round(1000 * accuracy)
+    labels = torch.tensor([0] * right + [1 + n % (classes - 1) for n in range(1000 - right)])
+
+    def cross_entropy(sure: float) -> float:
+        probability = torch.tensor([sure] + [(1 - sure) / (classes - 1)] * (classes - 1), dtype=torch.float64)
+        logits = probability.log().expand(len(labels), -1)
+        return float(F.cross_entropy(logits, labels, label_smoothing=smoothing))
+
+    bound = bound_from_accuracy(accuracy, classes, smoothing)
+    sure = (1 - smoothing) * accuracy + smoothing / classes
+    assert bound == pytest.approx(cross_entropy(sure)) and bound > bound_from_accuracy(accuracy, classes)
+    assert bound < min(cross_entropy(sure - 0.02), cross_entropy(sure + 0.02))
 
 
 def test_the_bound_falls_with_the_accuracy_to_nothing() -> None:

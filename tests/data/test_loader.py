@@ -107,6 +107,16 @@ def test_samples_are_taken_after_carving(tmp_path: Path) -> None:
     assert "data.test_samples asks for 500 texts, but there are 30." in dataset.notes
 
 
+def test_test_samples_are_the_same_for_every_seed(tmp_path: Path) -> None:
+    train = write_csv(tmp_path / "a.csv", 90)
+    carved = DataConfig(train_file=train, train_samples=30, test_samples=6)
+    given = DataConfig(train_file=train, test_file=write_csv(tmp_path / "b.csv", 60), test_samples=6)
+    for config in (carved, given):
+        one, two = (load_dataset(config, seed) for seed in (0, 1))
+        assert one.test == two.test and len(one.test) == 6 and one.train != two.train
+        assert load_test_split(config, 2, one.label_names) == one.test
+
+
 def test_a_label_unknown_to_training_is_named(tmp_path: Path) -> None:
     test = write_csv(tmp_path / "test.csv", 4, labels=("bad", "ugly"))
     config = DataConfig(train_file=write_csv(tmp_path / "a.csv", 30), test_file=test)

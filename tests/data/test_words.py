@@ -58,6 +58,7 @@ def test_every_word_is_decided_once(
     starts, ends = encoded.ids[encoded.offsets[:-1]], encoded.ids[encoded.offsets[1:] - 1]
     assert set(starts.tolist()) <= {tokenizer.cls_token_id} and set(ends.tolist()) <= {tokenizer.sep_token_id}
     assert encoded.words == len(every)
+    assert np.logical_or.reduceat(encoded.first, encoded.offsets[:-1]).all() if len(encoded) else not every
     assert encoded.sentence.tolist() == sorted(encoded.sentence.tolist())
 
 
@@ -102,6 +103,17 @@ def test_windows_of_one_piece_words() -> None:
         [-1, -1, -1, 8, 9, 10, 11, -1],
     ]
     assert np.array_equal(encoded.first, encoded.word >= 0)  # every word is one piece
+
+
+def test_a_window_that_would_decide_nothing_is_left_out() -> None:
+    """Words 0-5, 3-8 and 4-9: what the second shows, the first or the third shows with more context."""
+    pieces, room, overlap = np.cumsum([0, 1, 3, 5, 1, 6, 1, 2, 1, 2, 6]), 18, 9
+    parts = module._cut(pieces, room, overlap)
+    assert len(set(module._deciders(parts, pieces).tolist())) < len(parts)
+    windows, owner = module._windows(np.array([0, len(pieces) - 1]), pieces, room, overlap)
+    assert len(windows.sentence) < len(parts) and np.unique(owner).tolist() == list(range(len(windows.sentence)))
+    word = np.arange(len(owner))
+    assert (windows.start[owner] <= word).all() and (word < windows.end[owner]).all()
 
 
 def test_a_word_of_nothing_gets_the_unknown_token() -> None:

@@ -113,9 +113,18 @@ class TestEvaluate:
             frozen=frozen,
             advance=told.append,
         )
-        assert (found.evaluated, found.grounding.texts, sum(told)) == (12, 12, 12)
+        assert (found.evaluated, found.grounding.texts, sum(told)) == (12, 12, 20)
         assert found.grounding.lexicon is not None and 0 < found.grounding.lexicon.coverage < 1
         assert found.grounding.frozen_share is not None and 0 < found.grounding.frozen_share <= 1
+
+    def test_accuracy_is_of_all_texts_and_the_rest_of_the_same_few_for_every_seed(self, model: LexicalSAE) -> None:
+        texts = task(model, *toy_reviews(40))
+        few = dataclasses.replace(CONFIG, max_samples=5)
+        whole = evaluate(model, texts, CONFIG, share=0.1, frozen=None)
+        first, second = (evaluate(model, texts, few, share=0.1, frozen=None, seed=seed) for seed in (1, 2))
+        assert first.accuracy == second.accuracy == whole.accuracy and first.macro_f1 == whole.macro_f1
+        assert first.evaluated == 5 and first.active_tokens == second.active_tokens != whole.active_tokens
+        assert first.grounding == second.grounding
 
     def test_of_texts_with_nothing_to_say(self, model: LexicalSAE) -> None:
         found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1, frozen=None)

@@ -12,7 +12,7 @@ from splade.errors import DataError
 from splade.evaluation.polysemy import WordPair, polysemy, word_pairs
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
-from tests.builders import build_backbone_folder, build_model
+from tests.builders import TableReader, build_backbone_folder, build_model, encode
 
 RIVER, MONEY = "the dull bank was boring", "a charming bank , witty and good"
 
@@ -63,6 +63,27 @@ def test_only_the_same_single_token_is_compared(model: LexicalSAE) -> None:
 def test_models_without_senses_are_measured_too(tmp_path: Path) -> None:
     found = polysemy(build_model(tmp_path), [pair(RIVER, MONEY, False), pair(RIVER, RIVER, True)])
     assert found.senses is None and found.active.within == 0.0
+
+
+@pytest.mark.parametrize("pooling", ["max", "attention"])
+def test_active_is_what_fires_at_the_word_and_not_what_it_wins(tmp_path: Path, pooling: str) -> None:
+    """Hidden states that do not know their context: however many other words say the same, nothing differs."""
+    model = build_model(tmp_path, "full", active=40, pooling=pooling)
+    reader = TableReader(3 * model.encoder.weight.detach())
+    model.backbone = reader  # type: ignore[assignment]
+    model.encoder.gate.calibrate(0.05, 0.5)
+    other = "good great excellent bank charming funny"
+    ids, mask = encode(model, [other])
+    place = ids[0].tolist().index(model.vocabulary.match("bank")[0])
+    assert len(set(model.classify(model(ids, mask)).rows.position.tolist())) > 1  # several positions win something
+    assert (model(ids, mask).to_dense()[0, place] > 0).sum() > 2
+    found = polysemy(model, [pair("the bank", other, False)])
+    assert found.pairs == 1 and found.active.across == 0.0
+
+
+def test_stop_words_stay_silent(tmp_path: Path) -> None:
+    found = polysemy(build_model(tmp_path), [pair("the bank was good", "a bank was dull", True, "was")])
+    assert found.pairs == 1 and found.active.pairs_within == 0
 
 
 ROW = {"sentence1": ["the  bank"], "sentence2": ["bank bank"], "index1": [1], "index2": [1], "label": ["0"]}

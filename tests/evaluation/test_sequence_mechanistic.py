@@ -10,7 +10,7 @@ import torch
 
 from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit
-from splade.evaluation.grounding import input_share
+from splade.evaluation.grounding import frozen_share, input_share
 from splade.evaluation.mechanistic import all_logits
 from splade.evaluation.sequence_mechanistic import TaggingEvaluation, entity_scores, evaluate_tagging
 from splade.mechanistic.attribution import compute_attribution_tensor
@@ -110,6 +110,19 @@ def test_explains_the_tag_that_was_decoded(model: LexicalSAE, task: TaggingTask)
     state, classes = task.predict(model, batch), torch.from_numpy(tags[batch.places])
     total = compute_attribution_tensor(state, classes).sum_rows() + state.b_eff.gather(1, classes[:, None])[:, 0]
     torch.testing.assert_close(total, state.logits.gather(1, classes[:, None])[:, 0], atol=1e-4, rtol=0)
+
+
+def test_the_frozen_share_is_of_the_tag_decoded(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+    rows, decoded = np.arange(len(task)), task.decode(all_logits(model, task, 64))
+    share = frozen_share(model, model.backbone, task, rows, 64, predicted=decoded)
+    assert found.grounding.frozen_share == pytest.approx(share)
+    assert share != pytest.approx(frozen_share(model, model.backbone, task, rows, 64), abs=1e-6)
+
+
+def test_another_seed_looks_at_the_same_sentences(model: LexicalSAE, task: TaggingTask) -> None:
+    config = EvaluationConfig(max_samples=7)
+    first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=seed) for seed in (1, 2))
+    assert (first.active_tokens, first.words, first.grounding) == (second.active_tokens, second.words, second.grounding)
 
 
 def test_same_seed_same_figures(model: LexicalSAE, task: TaggingTask, tmp_path: Path) -> None:

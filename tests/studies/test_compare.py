@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import runpy
 import sys
 from collections.abc import Callable
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from matplotlib.axes import Axes
 
 from splade.config.schema import Config
 from splade.studies.intervals import spread
+from splade.studies.plots import draw_frontier, grounded
+from splade.studies.summary import Row
 from tests.runs import ToyRun, expect_sentence, read_json
 
 RunStudy = Callable[..., Result]
@@ -34,6 +38,7 @@ class TestAblation:
         assert accuracy["high"] == pytest.approx(spread([0.8, 0.81, 0.82]).to_json()["high"])
         assert results["variations"][1]["settings"] == {"training.loss_weights.completeness": 0.0}
         assert results["variations"][1]["runs"] == [f"without_completeness/seed_{seed}" for seed in range(3)]
+        assert not any("grounded" in row for row in results["variations"])  # there was no lexicon to measure it by
         assert "81.0 ± 2.5" in done.stdout and "without frequency" in done.stdout
         table = (folder / "table.md").read_text(encoding="utf-8")
         assert table.count("\n| ") == 7 and "| 81.0 ± 2.5 |" in table
@@ -72,6 +77,22 @@ class TestFrontier:
             "long, seed 42 (to run): 6 steps; as in the file",
         ]
         assert not (tmp_path / "out").exists()
+
+
+def test_grounded_is_the_mean_over_seeds_of_what_each_seed_has() -> None:
+    figures = {"rated_share": spread([0.2, 0.8]), "right_sign": spread([0.5, 1.0])}
+    assert grounded(Row("a", figures, {})) == pytest.approx((0.1 + 0.8) / 2)
+    assert grounded(Row("a", figures, {}), rated=False) is None
+
+
+def test_what_was_not_measured_is_not_drawn_as_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[float] = []
+    scatter = Axes.scatter
+    monkeypatch.setattr(Axes, "scatter", lambda *args, **kw: shares.extend(kw["c"]) or scatter(*args, **kw))  # type: ignore[func-returns-value]
+    drawn = {"accuracy": spread([0.9]), "active_tokens": spread([12.0])}
+    rated = drawn | {"rated_share": spread([0.5]), "right_sign": spread([0.9])}
+    draw_frontier(tmp_path, "frontier", [Row("rated", rated, {}), Row("unrated", drawn, {})])
+    assert shares[0] == pytest.approx(45) and math.isnan(shares[1])
 
 
 class TestMultiDataset:

@@ -9,7 +9,7 @@ from click.testing import Result
 from splade.attribution.explanation import NO_WORD, Explanation, WordScore
 from splade.config.schema import ModelConfig
 from splade.data.types import TextSplit
-from splade.errors import DataError
+from splade.errors import ConfigError, DataError
 from splade.inference import predict_model
 from splade.models.lexical_sae import LexicalSAE
 from splade.studies import needle, tiny_model
@@ -38,6 +38,10 @@ class TestHiding:
             assert length - 10 <= tokens <= length  # one more sentence would not fit
             where = {"start": 0, "middle": (len(hidden.sentences) - 1) // 2, "end": len(hidden.sentences) - 1}
             assert hidden.needle == where[place]
+
+    def test_a_length_without_room_for_filler_is_refused(self, model: LexicalSAE) -> None:
+        with pytest.raises(ConfigError, match="has 9, but a needle and one sentence of filler take up"):
+            hide(model, "a charming film", FILLER, 9, "middle", seed=1)
 
     def test_the_same_seed_hides_alike(self, model: LexicalSAE) -> None:
         one, two, other = (hide(model, "good", FILLER, 64, "end", seed) for seed in (1, 1, 2))
@@ -93,12 +97,12 @@ def test_growth_is_the_exponent() -> None:
 class TestCommand:
     def test_of_a_saved_model(self, run_study_cli: Callable[..., Result], toy_run: ToyRun, tmp_path: Path) -> None:
         folder = str(toy_run.folder / "model")
-        sets = {"study__lengths": [32, 64], "study__needles": 6}
+        sets = {"study__lengths": [48, 64], "study__needles": 6}
         done = run_study_cli("long-context", "--model", folder, **sets)
         assert done.exit_code == 0, done.output
         results = read_json(tmp_path / "out" / "long_context" / "results.json")
         assert [(row["length"], row["place"]) for row in results["texts"]] == [
-            (length, place) for length in (32, 64) for place in needle.PLACES
+            (length, place) for length in (48, 64) for place in needle.PLACES
         ]
         for row in results["texts"]:
             figures = {key: value["mean"] for key, value in row["figures"].items()}

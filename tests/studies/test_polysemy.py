@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
 
+from splade.models.lexical_sae import LexicalSAE
 from splade.studies import polysemy
 from tests.runs import ToyRun, expect_sentence, read_json
 
@@ -38,6 +40,26 @@ def test_an_untrained_backbone_and_a_saved_model(
     assert (tmp_path / "out" / "polysemy" / "table.md").exists()
     done = run_study_cli("polysemy", "--model", str(toy_run.folder / "model"), **settings)
     assert done.exit_code == 0 and "another sense" not in done.stdout, done.output
+
+
+def test_an_untrained_model_is_calibrated_as_for_training(
+    run_study_cli: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thetas: list[float] = []
+    measure = polysemy.polysemy
+
+    def noting(model: LexicalSAE, *rest: Any) -> Any:
+        thetas.append(float(model.encoder.gate.theta.detach()[0]))
+        return measure(model, *rest)
+
+    monkeypatch.setattr(polysemy, "polysemy", noting)
+    monkeypatch.setattr(polysemy, "FEWEST_OCCURRENCES", 6)
+    data = {"data__train_file": None, "data__validation_file": None, "data__test_file": None}
+    settings = {**data, "data__root": str(root), "data__dataset_name": "pairs"}
+    for target in (0.05, 0.5):
+        done = run_study_cli("polysemy", **settings, training__active_target=target)
+        assert done.exit_code == 0, done.output
+    assert thetas[0] > thetas[1]
 
 
 def test_mistakes_are_one_sentence(run_study_cli: Callable[..., Result], root: Path) -> None:

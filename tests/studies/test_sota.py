@@ -12,7 +12,7 @@ from click.testing import Result
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.data.types import TextSplit
-from splade.evaluation.dense_baseline import DenseClassifier
+from splade.evaluation.dense_baseline import DenseClassifier, DenseState
 from splade.models.backbone import Backbone
 from splade.studies import sota
 from splade.studies.linear import VECTORIZERS, fit_linear
@@ -56,6 +56,24 @@ def test_leaving_out_a_word_is_what_it_says(tiny_backbone_path: Path) -> None:
         whole, without = logits("a good film"), logits("a  film")
     target = int(whole.argmax())
     assert len(scores) == 3 and scores[1] == pytest.approx(float(whole[target] - without[target]), abs=1e-5)
+
+
+def test_the_dense_head_is_timed_where_our_model_is(
+    quick: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a device that holds no numbers: the weights are there, and so is every batch."""
+    seen: list[str] = []
+
+    def classify(model: DenseClassifier, hidden: torch.Tensor, mask: torch.Tensor) -> DenseState:
+        seen.extend([hidden.device.type, mask.device.type])
+        return DenseState(torch.zeros(len(mask), 2))
+
+    monkeypatch.setattr(sota, "pick_device", lambda: torch.device("meta"))
+    monkeypatch.setattr(DenseClassifier, "forward", lambda model, ids, mask: model.backbone.input_embeddings()(ids))
+    monkeypatch.setattr(DenseClassifier, "classify", classify)
+    results = {"dense": {"accuracy": 1.0, "macro_f1": 1.0, "seconds": 1.0}}
+    sota._dense(quick(), results, ["bad", "good"], ["a good film"])
+    assert seen and set(seen) == {"meta"}
 
 
 def test_all_models_in_one_table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,12 @@ def test_checkpoints_rank_by_constraint_then_accuracy_then_cross_entropy(better:
 def test_the_constraint_asks_for_cross_entropy_and_sparsity(gap: float | None, active: float, expected: bool) -> None:
     geco = GECOController(10, tau=0.3, gap=gap)
     assert satisfies(active, RECIPES.get("cajt"), geco, TrainingConfig(active_target=30)) is expected
+
+
+def test_sparsity_is_not_asked_of_a_training_without_its_loss() -> None:
+    geco, config = GECOController(10, tau=0.3, gap=0.0), TrainingConfig(active_target=30)
+    off = replace(config, loss_weights=replace(config.loss_weights, sparsity=0.0))
+    assert satisfies(500.0, RECIPES.get("cajt"), geco, off) and not satisfies(500.0, RECIPES.get("cajt"), geco, config)
 
 
 class TestSteps:

@@ -13,6 +13,7 @@ from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.pipelines import prepare, setup_and_train
+from splade.training.constants import UNTIL_FOUND
 from splade.training.mlm import hide, mlm_warmup
 from splade.training.task import ClassificationTask
 from tests.builders import build_backbone_folder, build_tokenizer, toy_reviews
@@ -63,6 +64,14 @@ def test_the_same_seed_gives_the_same_weights(folder: Path) -> None:
     second, _ = warm(folder, short)
     assert all(torch.equal(p, second.get_parameter(name)) for name, p in first.named_parameters())
     assert torch.equal(first.decoder()[1], second.decoder()[1])
+
+
+def test_a_rate_of_auto_is_not_found_yet(folder: Path) -> None:
+    short = replace(CONFIG.training, mlm_warmup_steps=2)
+    auto, known = (
+        warm(folder, replace(CONFIG, training=replace(short, learning_rate=rate)))[0] for rate in ("auto", UNTIL_FOUND)
+    )
+    assert all(torch.equal(p, known.get_parameter(name)) for name, p in auto.named_parameters())
 
 
 def test_hides_a_seventh_of_the_words_and_nothing_else() -> None:
