@@ -65,6 +65,9 @@ class ClassCentroids(nn.Module, ABC):
     Centroids are constants to the gradient, which flows through the batch's own attributions.
     """
 
+    signed = True
+    """Whether a token counts with the sign of its attribution, or with its size alone."""
+
     centroids: Tensor
     seen: Tensor
 
@@ -73,9 +76,13 @@ class ClassCentroids(nn.Module, ABC):
         self.register_buffer("centroids", torch.zeros(num_classes, vocab_size))
         self.register_buffer("seen", torch.zeros(num_classes, dtype=torch.bool))
 
+    def unit(self, attribution: SparseRows) -> SparseRows:
+        """Attributions, or their sizes, of length 1 a row."""
+        return _normalised(attribution if self.signed else attribution.with_value(attribution.value.abs()))
+
     def similarities(self, attribution: SparseRows) -> Tensor:
         """(R, C) cosine between each row's attribution and each class centroid."""
-        unit = _normalised(attribution)
+        unit = self.unit(attribution)
         centroids = F.normalize(self.centroids, dim=1)
         columns = centroids.T.index_select(0, attribution.token) * unit.value[:, None]  # (N, C)
         out = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
@@ -88,7 +95,7 @@ class ClassCentroids(nn.Module, ABC):
     @torch.no_grad()
     def class_sums(self, attribution: SparseRows, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Sums (C, V) of the batch's normalised attributions and rows (C,) by class, to be added over processes."""
-        unit = _normalised(attribution)
+        unit = self.unit(attribution)
         classes, vocab = self.centroids.shape
         flat = torch.zeros(classes * vocab, device=unit.value.device)
         flat.index_add_(0, labels[unit.row] * vocab + unit.token, unit.value)
@@ -135,14 +142,17 @@ class SeparationLoss(ClassCentroids):
 
 @SEPARATIONS.register("centroid_cosine")
 class CentroidCosine(ClassCentroids):
-    """1 + the mean cosine between the own class's centroid, the row's share in it included, and the other centroids.
+    """The mean cosine between the own class's centroid, the row's share in it included, and the other centroids.
 
-        loss = 1 + mean_other cos(c, other),      c = β·own + (1 − β)·a,      a the row's normalised attribution
+        loss = mean_other cos(c, other),      c = β·own + (1 − β)·|a|,      |a| the row's sizes, normalised
 
-    Averaged over rows this is 1 + the mean pairwise cosine of the moving centroids; 1 is added so that there is nothing
-    to gain below zero by a learned weight. A row stays in the average for about 1/(1 − β) steps, so the gradient to a
-    is taken 1/(1 − β) times: with the share it has in one step alone it would hardly be felt.
+    Averaged over rows this is the mean pairwise cosine of the moving centroids. They are of sizes: with two classes a
+    word has opposite signs for the two, and the cosine of signed centroids is lowest, -1, where both classes rest on
+    the same words, the opposite of what is asked for. A row stays in the average for about 1/(1 − β) steps, so the
+    gradient to |a| is taken 1/(1 − β) times: with the share it has in one step alone it would hardly be felt.
     """
+
+    signed = False
 
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
         """(R,); zero for rows without attribution, or while no other class has a centroid."""
@@ -156,7 +166,7 @@ class CentroidCosine(ClassCentroids):
         others = self.seen & ~own
         cosine = torch.where(others, along, 0.0).sum(1) / (others.sum(1).clamp(min=1) * square.clamp(min=1e-12).sqrt())
         usable = others.any(1) & (attribution.counts > 0)
-        return torch.where(usable, 1 + cosine, 0.0)
+        return torch.where(usable, cosine, 0.0)
 
 
 def _normalised(attribution: SparseRows) -> SparseRows:

@@ -220,10 +220,18 @@ class TestCentroidCosine:
         moved = CENTROID_DECAY * loss.centroids[0]
         moved[[0, 2]] += (1 - CENTROID_DECAY) * torch.tensor([0.6, 0.8])
         expected = (
-            1
-            + (F.cosine_similarity(moved, loss.centroids[1], 0) + F.cosine_similarity(moved, loss.centroids[2], 0)) / 2
-        )
+            F.cosine_similarity(moved, loss.centroids[1], 0) + F.cosine_similarity(moved, loss.centroids[2], 0)
+        ) / 2
         torch.testing.assert_close(loss(rows, label)[0], expected)
+        torch.testing.assert_close(loss(sparse_rows({0: -3.0, 2: 4.0}), label)[0], expected)  # sizes, whatever the sign
+
+    def test_two_classes_that_rest_on_the_same_words_are_not_apart(self) -> None:
+        """The known trap: a centred head gives a word opposite signs for two classes, and signed centroids -1."""
+        loss = CentroidCosine(2, VOCAB)
+        rows, labels = sparse_rows({0: 1.0, 1: 2.0}, {0: -1.0, 1: -2.0}), torch.tensor([0, 1])
+        loss.update(*loss.class_sums(rows, labels))
+        torch.testing.assert_close(loss(rows, labels), torch.ones(2))
+        assert loss(sparse_rows({2: -1.0, 3: -2.0}), labels[1:]) < 1
 
     def test_the_gradient_is_that_of_a_row_over_all_the_steps_it_stays_in_the_average(self) -> None:
         loss = with_centroids([1.0, 0.5], [0.5, 1.0], kind="centroid_cosine")
