@@ -265,8 +265,9 @@ class TrainingConfig:
     """Active tokens a text that the sparsity pressure aims at; without an aim it would not stop before one."""
     target_accuracy: Share | None = None
     """Accuracy p from which the bound τ on the cross-entropy is derived: τ = −p·log p − (1−p)·log((1−p)/(C−1)), that of
-    a model always just as sure as it is right. An approximation: a model that knows when it is sure stays below τ at
-    the same accuracy, an overconfident one above it. Null: from the warm-up."""
+    a model always just as sure as it is right (labels smoothed by ε: with (1−ε)·p + ε/C for p). An approximation: a
+    model that knows when it is sure stays below τ at the same accuracy, an overconfident one above it. Null: from the
+    warm-up."""
     label_smoothing: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     """Share of the target probability spread over all classes."""
     max_grad_norm: Positive = 1.0

@@ -37,7 +37,7 @@ from splade.training.optim import (
 )
 from splade.training.progress import TrainingProgress
 from splade.training.resume import capture, cut_history, restore, trainable
-from splade.training.selection import Kept, satisfies
+from splade.training.selection import Kept, asks_for_sparsity, satisfies
 from splade.training.task import Task
 
 
@@ -230,12 +230,14 @@ class Trainer:
 
     def _start_circuit_phase(self) -> None:
         wanted = self.config.target_accuracy
-        self.geco.start(None if wanted is None else bound_from_accuracy(wanted, self.num_classes))
+        smoothing = self.config.label_smoothing
+        self.geco.start(None if wanted is None else bound_from_accuracy(wanted, self.num_classes, smoothing))
 
     @property
     def _density(self) -> float:
         """Active tokens a row in the last step, in units of the target, where the recipe lets τ depend on it."""
-        if not self.objective.recipe.relaxes_tau:
+        recipe = self.objective.recipe
+        if not (recipe.relaxes_tau and asks_for_sparsity(recipe, self.config)):
             return 1.0
         return float(self.objective.active_before) / self.config.active_target
 

@@ -200,6 +200,8 @@ class TestSteps:
     def test_a_target_accuracy_overrides_tau(self, build: Callable[..., Trainer]) -> None:
         assert build(target_accuracy=0.9).run().tau == pytest.approx(bound_from_accuracy(0.9, 2))
         assert build().run().tau != pytest.approx(bound_from_accuracy(0.9, 2), rel=0.01)
+        smoothed = build(target_accuracy=0.9, label_smoothing=0.1).run().tau
+        assert smoothed == pytest.approx(bound_from_accuracy(0.9, 2, 0.1))
 
     @pytest.mark.parametrize(("recipe", "relaxed"), [("lexical_sae", True), ("cajt", False)])
     def test_tau_follows_the_density_where_the_recipe_says_so(
