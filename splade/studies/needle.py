@@ -173,4 +173,4 @@ def growth(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _tokens(model: LexicalSAE, text: str) -> int:
-    return len(model.tokenizer(text)["input_ids"])
+    return len(model.tokenizer(text, verbose=False)["input_ids"])

@@ -86,6 +86,7 @@ def test_a_cap_above_every_word_changes_nothing_and_one_below_says_whom(found: T
     assert 0 < found.topk_per_position[20].capped < 1 and found.topk_per_position[20].active_tokens < 20
 
 
+@torch.no_grad()
 def test_the_share_on_the_word_itself(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
     batch = task.batch(range(6))
     assert batch.words is not None
