@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import logging
-import os
-import sys
-from collections.abc import Callable, Iterable
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError
+from splade.errors import BackboneError, ConfigError, DataError
+from splade.given_texts import read_texts
+from splade.kindly import err, kindly
 from splade.models.folder import check_model_folder
 from splade.reporting.results_table import print_results
 
@@ -23,16 +19,8 @@ if TYPE_CHECKING:
     from splade.config.schema import Task
     from splade.models.lexical_sae import LexicalSAE
 
-EXIT_USER, EXIT_INTERRUPTED = 2, 130
-
 # Texts read before their answers are printed: enough of them to batch those of similar length.
 TEXTS_AT_A_TIME = 256
-
-# Ways a disk or a path refuses to be written to.
-UNWRITABLE = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM),
-    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
-}
 
 app = typer.Typer(
     help="Text classifiers and entity taggers whose every prediction is, exactly, a short sum of named words.",
@@ -40,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-out, err = Console(), Console(stderr=True)
+out = Console()
 
 Texts = Annotated[
     list[str] | None,
@@ -56,48 +44,6 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest wh
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Resolve, check and print everything, then stop.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. May be repeated.")]
-
-
-def run_kindly(command: Callable[[], None]) -> None:
-    """Run a command; a user's mistake is one sentence and exit code 2, Ctrl-C is 130, neither shows a traceback."""
-    from splade.training.interrupt import Interrupted
-
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    try:
-        command()
-    except LexicalSAEError as error:
-        err.print(str(error), highlight=False, markup=False, soft_wrap=True)
-        sys.exit(EXIT_USER)
-    except Interrupted as error:
-        err.print(f"{error} Go on with the same command and --resume.", highlight=False, markup=False, soft_wrap=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except KeyboardInterrupt:
-        err.print("Stopped.")
-        sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:
-        if error.errno not in UNWRITABLE:
-            raise
-        err.print(
-            f"{error.filename or 'The output'} could not be written ({error.strerror}); what was saved before is "
-            "untouched, so make room or choose another --set output_dir=… and go on with --resume.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
-        sys.exit(EXIT_USER)
-
-
-def kindly(command):  # type: ignore[no-untyped-def]
-    """A command of the app, run by `run_kindly`."""
-
-    @wraps(command)
-    def wrapped(*args: object, **kwargs: object) -> None:
-        run_kindly(lambda: command(*args, **kwargs))
-
-    return wrapped
 
 
 def train_command(help_: str, task: Task | None = None):  # type: ignore[no-untyped-def]
@@ -229,7 +175,7 @@ def predict(
 
     if as_json and conll:
         raise ConfigError("Both --json and --conll were given; choose one of them.")
-    wanted = _texts(texts, file)
+    wanted = read_texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
     if conll:
         check_task(loaded, "tagging")
@@ -294,7 +240,7 @@ def explain(
     check_model_folder(model)
     from splade.models.lexical_sae import LexicalSAE, check_task
 
-    wanted = _texts(texts, file)
+    wanted = read_texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
     if loaded.task == "tagging":
         _explain_tags(loaded, wanted, as_json, top, word, target, context)
@@ -364,27 +310,6 @@ def _check_writable(file: Path) -> None:
         raise ConfigError(f"{file} cannot be written ({error.strerror}); name another file with --output.") from error
 
 
-def _texts(texts: Iterable[str] | None, file: Path | None) -> list[str]:
-    """Texts of the arguments, of a file, or of standard input."""
-    wanted = list(texts or [])
-    if file is not None:
-        if wanted:
-            raise DataError("Both texts and --file were given; give one of them.")
-        try:
-            return _lines(file.read_text(encoding="utf-8-sig"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{file} cannot be read as UTF-8 text ({error}); name a file with one text a line."
-            ) from error
-    if wanted == ["-"] or (not wanted and not sys.stdin.isatty()):
-        return _lines(sys.stdin.buffer.read().decode("utf-8", "replace"))
-    if "-" in wanted:
-        raise DataError("'-' (standard input) was given beside other texts; give one or the other.")
-    if not wanted:
-        raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
-    return wanted
-
-
 def _parts(texts: list[str]) -> list[list[str]]:
     """Some texts at a time, so that the first answers are printed while the last texts wait."""
     return [texts[start : start + TEXTS_AT_A_TIME] for start in range(0, len(texts), TEXTS_AT_A_TIME)]
@@ -393,12 +318,6 @@ def _parts(texts: list[str]) -> list[list[str]]:
 def _say_cut(count: int, max_length: int, unit: str = "text") -> None:
     if count:
         err.print(f"{count} {unit}(s) were cut to the {max_length} tokens the model reads.", highlight=False)
-
-
-def _lines(content: str) -> list[str]:
-    """One text a line. Not `splitlines`, which also cuts at form feeds and other characters that texts may hold."""
-    lines = content.split("\n")
-    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def main() -> None:

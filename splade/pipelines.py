@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from typing import Any
 import numpy as np
 from accelerate import Accelerator
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from splade.attribution.explanation import Explanation
@@ -24,8 +21,7 @@ from splade.attribution.tagged import ExplainedText
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
-from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
-from splade.errors import ConfigError
+from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import all_logits, evaluate, lexicon_meter
 from splade.evaluation.sequence_mechanistic import entity_scores, evaluate_tagging
@@ -37,6 +33,7 @@ from splade.models.saving import library_versions
 from splade.models.sense_choice import choose_senses
 from splade.reporting.model_card import write_model_card
 from splade.reporting.report import write_report
+from splade.run_folder import check_output_dir, clear_output_dir, fingerprint, run_id, write_config
 from splade.tagging import explain_tags_batch
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
@@ -46,6 +43,7 @@ from splade.training.selection import asks_for_sparsity
 from splade.training.task import TASKS, ClassificationTask, TaggingTask, Task
 from splade.utils.atomic import write_json
 from splade.utils.cuda import peak_rss_mb, seed_everything
+from splade.utils.progress import progress_bar
 
 
 @dataclass(frozen=True)
@@ -161,10 +159,10 @@ def setup_and_train(
     folder, main = Path(config.output_dir), run.accelerator.is_main_process
     if main and not resume:  # only now: whatever could be wrong has been checked
         clear_output_dir(folder)
-        _write_config(config)
+        write_config(config)
     outcome = run.trainer.run(resume)
     if main:
-        _write_config(config)
+        write_config(config)
         experiment = {key: value for key, value in asdict(config).items() if key != "output_dir"}
         run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
     run.accelerator.wait_for_everyone()
@@ -334,46 +332,6 @@ def _explained(model: LexicalSAE, test: Task, config: Config) -> Sequence[Explan
     return explain_batch(model, [split.texts[row] for row in np.sort(rows)])
 
 
-def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
-    """What a checkpoint must agree with: all settings that shape the training, and the data."""
-    shaping = ("task", "seed", "data", "model", "training")
-    settings = {key: value for key, value in asdict(resolved(config)).items() if key in shaping}
-    text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def fingerprint(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
-    """What results must agree with to be this config's: all that shapes the training, the data, what is measured."""
-    text = run_id(config, dataset) + json.dumps(asdict(config.evaluation), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
-    """Refuse to write over an earlier run unless told to."""
-    folder = Path(config.output_dir)
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"output_dir is {folder}, which is a file; name a folder.")
-    traces = [name for name in ("results.json", "model", "checkpoints", "metrics.jsonl") if (folder / name).exists()]
-    if traces and not resume and not overwrite:
-        raise ConfigError(
-            f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
-            "choose another --set output_dir=…"
-        )
-
-
-def clear_output_dir(folder: Path) -> None:
-    """Remove what an earlier run left; what a run does not write is not touched."""
-    for name in ("results.json", "model", "checkpoints", "metrics.jsonl", "report.html", "README.md", "dense"):
-        path = folder / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-
-def _write_config(config: Config) -> None:
-    folder = Path(config.output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.yaml").write_text(config_to_yaml(config), encoding="utf-8")
-
-
 def _notes(
     config: Config,
     train: Task,
@@ -390,15 +348,3 @@ def _notes(
             whole = f"{len(task):,} {name} texts" if isinstance(task, ClassificationTask) else f"the {name} words"
             notes.append(f"{task.encoded.truncated:,} of {whole} were cut to {max_length} tokens.")
     return notes
-
-
-@contextmanager
-def progress_bar(console: Console, title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows progress on a terminal; gives a function to move it on."""
-    if not console.is_terminal:
-        yield lambda done: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda done: progress.advance(task, done)

@@ -15,7 +15,8 @@ from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import check_output_dir, run_experiment, setup_and_train
+from splade.pipelines import run_experiment, setup_and_train
+from splade.run_folder import check_output_dir
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
 from splade.training.loop import Trainer

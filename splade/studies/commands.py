@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from splade.cli import Sets, err, kindly, out
+from splade.cli import Sets, out
 from splade.errors import ConfigError
+from splade.kindly import err, kindly
 
 if TYPE_CHECKING:
     from splade.config.schema import Config

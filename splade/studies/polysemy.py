@@ -17,11 +17,12 @@ from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sense_choice import FEWEST_OCCURRENCES, choose_senses
 from splade.models.vocabulary import Vocabulary
-from splade.pipelines import calibrate, progress_bar
+from splade.pipelines import calibrate
 from splade.studies.study import check_classification, study_folder
 from splade.studies.tables import leave_table
 from splade.training.task import ClassificationTask
 from splade.utils.atomic import write_json
+from splade.utils.progress import progress_bar
 
 NAME = "polysemy"
 

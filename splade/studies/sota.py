@@ -29,7 +29,7 @@ from splade.evaluation.dense_baseline import DenseClassifier
 from splade.inference import BATCH_SIZE, explain_model
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import fingerprint
+from splade.run_folder import fingerprint
 from splade.studies.kinds import Variation
 from splade.studies.linear import VECTORIZERS, measure_linear
 from splade.studies.plots import draw_variations

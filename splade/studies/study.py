@@ -22,7 +22,8 @@ from splade.config.load import vary
 from splade.config.schema import Config, StudyConfig
 from splade.data.loader import load_dataset
 from splade.errors import CheckpointError, ConfigError, TrainingError
-from splade.pipelines import fingerprint, prepare, run_experiment, run_id
+from splade.pipelines import prepare, run_experiment
+from splade.run_folder import fingerprint, run_id
 from splade.studies.kinds import Variation
 from splade.training.checkpoint import newest_checkpoint
 from splade.utils.cuda import reset_peak_rss

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
-from splade.pipelines import fingerprint
+from splade.run_folder import fingerprint
 from splade.studies import study
 from splade.studies.commands import app
 from tests.runs import ToyRun, read_json

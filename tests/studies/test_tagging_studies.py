@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from splade.config.load import load_config
 from splade.config.schema import Config
-from splade.pipelines import fingerprint, load_dataset
+from splade.data import load_dataset
+from splade.run_folder import fingerprint
 from splade.studies.commands import app
 from splade.studies.kinds import Variation, variations_of
 from splade.studies.plots import draw_frontier
