@@ -320,12 +320,12 @@ class StudyConfig:
     """An experiment of several runs (``lexical-sae study``). A single run does not look at it."""
 
     seeds: Annotated[list[NonNegativeInt], Field(min_length=1), AfterValidator(_different)] | None = None
-    """Seeds that every variation is run with; null: ``seed`` alone."""
+    """Seeds that every variation is run with, or, among a variation's settings, that one; null: ``seed`` alone."""
     variations: dict[Text, dict[Text, Any]] = field(default_factory=dict)
     """What is compared: a name, and under it the ``section.key: value`` that differ from the settings of the file."""
     grid: dict[Text, Annotated[list[Any], Field(min_length=1)]] = field(default_factory=dict)
-    """``section.key: [values]`` of which every combination is compared too. With neither, a study compares what it is
-    named for."""
+    """``section.key: [values]`` of which every combination is compared too; a variation with the name of a combination
+    adds settings to it. With neither, a study compares what it is named for."""
     lengths: Annotated[list[Annotated[int, Strict(), Field(ge=16)]], Field(min_length=1)] | None = None
     """Text lengths of ``long_context``, in tokens; null: doubling from 64 up to what the backbone reads."""
     needles: PositiveInt = 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,15 +26,19 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Build every part, say w
 
 
 def load_study(config: Path | None, set_: list[str] | None, seeds: str | None) -> Config:
-    """The config of a study; ``--seeds`` goes before ``study.seeds``."""
+    """The config of a study; ``--seeds`` goes before ``study.seeds``, also before a variation's own."""
     from splade.config.load import load_config
 
-    changes = list(set_ or [])
-    if seeds is not None:
-        if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
-            raise ConfigError(f"--seeds was given '{seeds}', but whole numbers with commas were expected: 0,1,2.")
-        changes.append(f"study.seeds=[{seeds}]")
-    return load_config(config, changes)
+    if seeds is None:
+        return load_config(config, list(set_ or []))
+    if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
+        raise ConfigError(f"--seeds was given '{seeds}', but whole numbers with commas were expected: 0,1,2.")
+    settings = load_config(config, [*(set_ or []), f"study.seeds=[{seeds}]"])
+    same = {
+        name: {key: value for key, value in changes.items() if key != "study.seeds"}
+        for name, changes in settings.study.variations.items()
+    }
+    return replace(settings, study=replace(settings.study, variations=same))
 
 
 def _command(name: str, help_: str) -> Callable[..., None]:

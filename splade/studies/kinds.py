@@ -25,14 +25,14 @@ STUDIES: Registry[Callable[[Config], list[Variation]]] = Registry("study")
 
 
 def variations_of(name: str, config: Config) -> list[Variation]:
-    """Those that the config names, by list and by grid; if it names none, those of the study called ``name``."""
-    named = [Variation(each, dict(settings)) for each, settings in config.study.variations.items()]
-    found = named + _combinations(config.study.grid) or STUDIES.get(name)(config)
-    if len({variation.name for variation in found}) < len(found):
-        raise ConfigError(
-            "study.variations and study.grid give the same name to two variations; rename one in study.variations."
-        )
-    return found
+    """Those that the config names, by list and by grid; if it names none, those of the study called ``name``. What the
+    list gives the name of a combination of the grid says more of that combination, such as its seeds."""
+    if not (config.study.variations or config.study.grid):
+        return STUDIES.get(name)(config)
+    found = {combination.name: combination.settings for combination in _combinations(config.study.grid)}
+    for each, settings in config.study.variations.items():
+        found[each] = {**found.get(each, {}), **settings}
+    return [Variation(*each) for each in found.items()]
 
 
 @STUDIES.register("ablation")

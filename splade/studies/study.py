@@ -80,12 +80,12 @@ def check_classification(name: str, config: Config) -> None:
 
 
 def plan(name: str, config: Config, variations: Sequence[Variation]) -> list[Part]:
-    """Every variation with every seed. All settings are checked; nothing is loaded and nothing written."""
-    seeds = config.study.seeds or [config.seed]
+    """Every variation with every seed, its own if it names some. All settings are checked; nothing is loaded or
+    written."""
     parts = []
     for variation in variations:
         varied = vary(config, variation.settings, f"study variation '{variation.name}'")
-        for seed in seeds:
+        for seed in varied.study.seeds or [varied.seed]:
             folder = study_folder(name, config) / _file_name(variation.name) / f"seed_{seed}"
             title = f"{config.experiment_name}: {variation.name}"
             own = dataclasses.replace(

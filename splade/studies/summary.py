@@ -108,7 +108,7 @@ def summary(run: StudyRun, rows: Sequence[Row], extra: Callable[[Row], dict[str,
     return {
         "study": run.name,
         "experiment_name": run.config.experiment_name,
-        "seeds": run.config.study.seeds or [run.config.seed],
+        "seeds": sorted({part.config.seed for part in run.parts}),
         "interval": METHOD,
         "variations": [
             {

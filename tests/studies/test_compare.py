@@ -14,6 +14,7 @@ from click.testing import Result
 from matplotlib.axes import Axes
 
 from splade.config.schema import Config
+from splade.studies.commands import load_study
 from splade.studies.intervals import spread
 from splade.studies.plots import draw_frontier, grounded
 from splade.studies.summary import Row
@@ -108,6 +109,13 @@ class TestMultiDataset:
         done = run_study_cli("multi-dataset", data__root=str(tmp_path / "root"), **files)
         assert done.exit_code == 0, done.output
         assert [config.data.dataset_name for config in trained] == ["sst2", "ag_news", "imdb"]
+
+
+def test_seeds_asked_for_go_before_a_variations_own() -> None:
+    sets = ["study.variations={a: {study.seeds: [0, 1], training.epochs: 3}}"]
+    settings = load_study(None, sets, "7")
+    assert settings.study.seeds == [7] and settings.study.variations == {"a": {"training.epochs": 3}}
+    assert load_study(None, sets, None).study.variations["a"]["study.seeds"] == [0, 1]
 
 
 class TestMistakes:

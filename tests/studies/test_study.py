@@ -38,6 +38,12 @@ class TestPlan:
     def test_without_seeds_the_configs_own(self, quick: Quick) -> None:
         assert [part.config.seed for part in plan("ablation", quick(seed=7), VARIATIONS)] == [7, 7]
 
+    def test_a_variation_may_name_its_own_seeds(self, quick: Quick) -> None:
+        variations = [Variation("often", {"study.seeds": [0, 1, 2]}), Variation("once", {})]
+        parts = plan("ablation", quick(seed=7), variations)
+        assert [part.config.seed for part in parts] == [0, 1, 2, 7]
+        assert all(part.config.study == StudyConfig() for part in parts)
+
     def test_a_wrong_setting_names_its_variation(self, quick: Quick) -> None:
         with pytest.raises(ConfigError, match=r"^study variation 'x': unknown key 'training.epoch'.*'epochs'\?$"):
             plan("ablation", quick(), [Variation("x", {"training.epoch": 3})])
