@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,10 +133,13 @@ def evaluate(
     if output is not None:
         _check_writable(output)
     loaded = LexicalSAE.from_pretrained(model)
-    training = loaded.record.get("experiment")
+    training = loaded.record.get("experiment") if config is None else None
     if config is None and training is None:
         raise ConfigError(f"{model} does not say which data it was trained on; name a settings file with --config.")
-    settings = load_config(config, set_ or [], training if config is None else None)
+    settings = load_config(config, set_ or [], training)
+    if training is not None and training["data"]["dataset_name"] is None and settings.data.dataset_name is not None:
+        # A set named now takes the place of the training's own files.
+        settings = replace(settings, data=replace(settings.data, train_file=None, validation_file=None, test_file=None))
     test = load_test_split(settings.data, settings.seed, loaded.labels, loaded.task)
     task = TASKS.get(loaded.task)(test, loaded.tokenizer, loaded.max_length, loaded.labels)
     notes = list(test.notes)

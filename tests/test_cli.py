@@ -123,6 +123,16 @@ class TestEvaluate:
         done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}")
         assert done.exit_code == 0 and "over 3 texts, every class" in done.stdout
 
+    def test_a_set_named_takes_the_place_of_the_trainings_files(self, model: Path, tmp_path: Path) -> None:
+        for part, texts in (("train", ["charming", "dull"]), ("test", ["witty", "dull", "charming", "tedious"])):
+            (tmp_path / "root" / "sst2").mkdir(parents=True, exist_ok=True)
+            labels = ["negative" if text in ("dull", "tedious") else "positive" for text in texts]
+            write_csv(tmp_path / "root" / "sst2" / f"{part}.csv", texts, labels)
+        named = ("--set", f"data.root={tmp_path / 'root'}", "--set", "data.dataset_name=sst2")
+        done = run_cli("evaluate", "--model", model, *named)
+        assert done.exit_code == 0, done.output
+        assert "over 4 texts, every class" in done.stdout
+
     def test_a_model_that_was_moved_still_knows_its_data(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
         shutil.copytree(model, tmp_path / "moved")
         found = json.loads(run_cli("evaluate", "--model", tmp_path / "moved", "--json").stdout)
