@@ -10,19 +10,24 @@ from statistics import fmean
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.transforms import Bbox
 
 from splade.reporting.svg import BLUE, GREY, INK, STYLE
 from splade.studies.summary import Figure, Row
 
-PANELS = ("accuracy", "f1", "active_tokens", "completeness", "cosine", "rated_share", "right_sign", "input_share")
+PANELS = ("accuracy", "f1", "active_tokens", "completeness", "tokens_kl", "size_cosine", "rated_share", "input_share")
 """Figures worth a panel, in this order; `MAX_PANELS` of them that were measured are drawn."""
-MAX_PANELS = 5
+MAX_PANELS = 6
 
 GROUNDED = "share of contribution on rated words, with the right sign (%)"
 IN_TEXT = "share of contribution on words in the text (%)"
 FEWEST_TICKS = 3
 """Ticks at 1, 2 and 5 are enough if there are so many of them."""
 MARKERS = "osD^vP*X"
+POINT_SIZE = 7
+"""Of a marker, in points."""
+CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+"""Where a point's label may stand: to the right (1) or left of it, above (1) or below."""
 Point = tuple[float, float]
 
 
@@ -64,6 +69,8 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
     score = "f1" if any("f1" in row.figures for row in rows) else "accuracy"
     shown = [(n, row) for n, row in enumerate(rows, 1) if {score, "active_tokens"} <= row.figures.keys()]
     rated = any("rated_share" in row.figures for _, row in shown)
+    shares = {n: grounded(row, rated) for n, row in shown}
+    most = math.ceil(10 * max((share for share in shares.values() if share is not None), default=1)) * 10  # per cent
     kinds = list(dict.fromkeys(row.name.split(" / ")[0] for _, row in shown))
     with rc_context(STYLE):
         canvas = Canvas(figsize=(7.5, 4.8), layout="constrained")
@@ -78,20 +85,16 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
             points = axes.scatter(
                 [row.figures["active_tokens"].mean for _, row in own],
                 [100 * row.figures[score].mean for _, row in own],
-                c=[math.nan if share is None else 100 * share for share in (grounded(row, rated) for _, row in own)],
+                c=[math.nan if share is None else 100 * share for share in (shares[n] for n, _ in own)],
                 plotnonfinite=True,  # in grey: not measured
                 vmin=0,
-                vmax=100,
+                vmax=most,
                 cmap=colormaps["viridis"].with_extremes(bad=GREY),
                 marker=MARKERS[index % len(MARKERS)],
-                s=55,
+                s=POINT_SIZE**2,
                 zorder=3,
                 label=kind,
             )
-            for n, row in own:
-                place = (row.figures["active_tokens"].mean, 100 * row.figures[score].mean)
-                label = f"{n} {row.name.split(' / ')[-1]}"
-                axes.annotate(label, place, xytext=(5, 5), textcoords="offset points", fontsize=8, color=INK)
         if shown:
             canvas.colorbar(points, label=GROUNDED if rated else IN_TEXT)
             axes.legend(fontsize=8)
@@ -106,7 +109,50 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
         axes.minorticks_off()
         axes.set_xlabel("active tokens a word" if score == "f1" else "active tokens a text")
         axes.set_ylabel("entity F1 (%)" if score == "f1" else "accuracy (%)")
+        name_points(
+            canvas,
+            axes,
+            {
+                f"{n} {row.name.split(' / ')[-1]}": (row.figures["active_tokens"].mean, 100 * row.figures[score].mean)
+                for n, row in shown
+            },
+        )
         return _save(canvas, folder, name)
+
+
+def name_points(canvas: Canvas, axes: Axes, places: Mapping[str, Point]) -> None:
+    """A label at each point, at the first of its corners where it covers neither another label nor a point and stays
+    inside, if there is one; after the axes have their limits."""
+    canvas.draw_without_rendering()
+    around = POINT_SIZE * canvas.dpi / 72
+    points = [axes.transData.transform(place) for place in places.values()]  # in pixels
+    taken = [Bbox.from_bounds(x - around / 2, y - around / 2, around, around) for x, y in points]
+    inside = axes.get_window_extent()
+    for label, place in sorted(places.items(), key=lambda item: -item[1][1]):  # from the top: the others move down
+        tried = [
+            axes.annotate(
+                label,
+                place,
+                xytext=(5 * right, 5 * up),
+                textcoords="offset points",
+                horizontalalignment="left" if right > 0 else "right",
+                verticalalignment="bottom" if up > 0 else "top",
+                fontsize=8,
+                color=INK,
+            )
+            for right, up in CORNERS
+        ]
+        boxes = [text.get_window_extent() for text in tried]
+        free = [
+            index
+            for index, box in enumerate(boxes)
+            if not box.count_overlaps(taken) and inside.x0 <= box.x0 and inside.y0 <= box.y0
+        ]
+        chosen = free[0] if free else 0
+        for index, text in enumerate(tried):
+            if index != chosen:
+                text.remove()
+        taken.append(boxes[chosen])
 
 
 def grounded(row: Row, rated: bool = True) -> float | None:

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 
 from splade.config.schema import Config
 from splade.studies.commands import load_study
 from splade.studies.intervals import spread
-from splade.studies.plots import draw_frontier, grounded
+from splade.studies.plots import draw_frontier, grounded, name_points
 from splade.studies.summary import Row
 from tests.runs import ToyRun, expect_sentence, read_json
 
@@ -109,6 +110,19 @@ class TestMultiDataset:
         done = run_study_cli("multi-dataset", data__root=str(tmp_path / "root"), **files)
         assert done.exit_code == 0, done.output
         assert [config.data.dataset_name for config in trained] == ["sst2", "ag_news", "imdb"]
+
+
+def test_names_of_points_do_not_cover_each_other() -> None:
+    canvas = Canvas(figsize=(6, 4))
+    axes = canvas.add_subplot()
+    places = {"one name": (5.0, 5.0), "another": (5.3, 5.1), "a third of them": (5.0, 4.6), "at the edge": (0.1, 5.0)}
+    axes.set_xlim(0, 10)
+    axes.set_ylim(0, 10)
+    name_points(canvas, axes, places)
+    assert sorted(text.get_text() for text in axes.texts) == sorted(places)
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert not any(box.count_overlaps(boxes[:index]) for index, box in enumerate(boxes))
+    assert all(box.x0 >= axes.get_window_extent().x0 for box in boxes)
 
 
 def test_seeds_asked_for_go_before_a_variations_own() -> None:
