@@ -155,8 +155,9 @@ class ModelConfig:
     """Branch, tag or commit of a Hub backbone."""
     support: Supports = field(default_factory=lambda: ["neighbourhood"])
     """Tokens that may fire at a position: one name, or several joined (``neighbourhood+dictionary``, or a list)."""
-    neighbours: PositiveInt = 16
-    """Nearest whole words of each token in the frozen input embeddings that ``neighbourhood`` lets fire."""
+    neighbours: PositiveInt = 8
+    """Nearest whole words of each token in the frozen input embeddings, itself among them, that ``neighbourhood`` lets
+    fire. Fewer: shorter sums, of the words themselves; more: more synonyms."""
     exclude_stop_words: Flag = True
     """Keep stop words from firing (negations always may), because they soak up contribution and explain nothing."""
     dictionary_size: PositiveInt = 4000
@@ -261,7 +262,7 @@ class TrainingConfig:
     """Share of the steps spent on cross-entropy alone, from which the constraint is set."""
     sparsity_target: Share = 0.1
     """Share of a text's active tokens that make up its circuit."""
-    active_target: Positive = 30.0
+    active_target: Positive = 20.0
     """Active tokens a text that the sparsity pressure aims at; without an aim it would not stop before one."""
     target_accuracy: Share | None = None
     """Accuracy p from which the bound τ on the cross-entropy is derived: τ = −p·log p − (1−p)·log((1−p)/(C−1)), that of

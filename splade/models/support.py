@@ -134,7 +134,7 @@ class NeighbourhoodSupport(Support):
         exclude_stop_words: bool,
         *,
         backbone: Backbone,
-        neighbours: int = 16,
+        neighbours: int = 8,
         blank: bool = False,
         **_: object,
     ):
