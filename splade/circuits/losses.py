@@ -60,13 +60,12 @@ def labelled_completeness(
 
 
 class ClassCentroids(nn.Module, ABC):
-    """A moving average of normalised attributions a class: what its circuit usually looks like.
+    """A moving average of normalised sizes of attribution a class: what its circuit usually looks like.
 
-    Centroids are constants to the gradient, which flows through the batch's own attributions.
+    Sizes, because with two classes a word has opposite signs for the two: of signed centroids the cosine is lowest, -1,
+    where both classes rest on the same words, the opposite of what is asked for. Centroids are constants to the
+    gradient, which flows through the batch's own attributions.
     """
-
-    signed = True
-    """Whether a token counts with the sign of its attribution, or with its size alone."""
 
     centroids: Tensor
     seen: Tensor
@@ -77,11 +76,11 @@ class ClassCentroids(nn.Module, ABC):
         self.register_buffer("seen", torch.zeros(num_classes, dtype=torch.bool))
 
     def unit(self, attribution: SparseRows) -> SparseRows:
-        """Attributions, or their sizes, of length 1 a row."""
-        return _normalised(attribution if self.signed else attribution.with_value(attribution.value.abs()))
+        """Sizes of attribution, of length 1 a row."""
+        return _normalised(attribution.with_value(attribution.value.abs()))
 
     def similarities(self, attribution: SparseRows) -> Tensor:
-        """(R, C) cosine between each row's attribution and each class centroid."""
+        """(R, C) cosine between each row's sizes and each class centroid."""
         unit = self.unit(attribution)
         centroids = F.normalize(self.centroids, dim=1)
         columns = centroids.T.index_select(0, attribution.token) * unit.value[:, None]  # (N, C)
@@ -94,7 +93,7 @@ class ClassCentroids(nn.Module, ABC):
 
     @torch.no_grad()
     def class_sums(self, attribution: SparseRows, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Sums (C, V) of the batch's normalised attributions and rows (C,) by class, to be added over processes."""
+        """Sums (C, V) of the batch's normalised sizes and rows (C,) by class, to be added over processes."""
         unit = self.unit(attribution)
         classes, vocab = self.centroids.shape
         flat = torch.zeros(classes * vocab, device=unit.value.device)
@@ -113,9 +112,9 @@ class ClassCentroids(nn.Module, ABC):
 
 @SEPARATIONS.register("triplet")
 class SeparationLoss(ClassCentroids):
-    """Triplet loss on attributions: nearer to the own class's centroid than to the nearest other one, by a margin.
+    """Triplet loss on sizes |a|: nearer to the own class's centroid than to the nearest other one, by a margin.
 
-        loss = relu(m − (cos(a, own) − max_other cos(a, other))) + (1 − m)²/2,      m = sigmoid(raw)
+        loss = relu(m − (cos(|a|, own) − max_other cos(|a|, other))) + (1 − m)²/2,      m = sigmoid(raw)
 
     The margin m is learned: with a share p of rows inside the margin, its gradient p − (1 − m) vanishes at m = 1 − p.
     It grows as the circuits separate and gives way where they cannot.
@@ -146,13 +145,10 @@ class CentroidCosine(ClassCentroids):
 
         loss = mean_other cos(c, other),      c = β·own + (1 − β)·|a|,      |a| the row's sizes, normalised
 
-    Averaged over rows this is the mean pairwise cosine of the moving centroids. They are of sizes: with two classes a
-    word has opposite signs for the two, and the cosine of signed centroids is lowest, -1, where both classes rest on
-    the same words, the opposite of what is asked for. A row stays in the average for about 1/(1 − β) steps, so the
-    gradient to |a| is taken 1/(1 − β) times: with the share it has in one step alone it would hardly be felt.
+    Averaged over rows this is the mean pairwise cosine of the moving centroids. A row stays in the average for about
+    1/(1 − β) steps, so the gradient to |a| is taken 1/(1 − β) times: with the share it has in one step alone it would
+    hardly be felt.
     """
-
-    signed = False
 
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
         """(R,); zero for rows without attribution, or while no other class has a centroid."""
