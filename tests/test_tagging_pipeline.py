@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from splade import pipelines
 from splade.config.load import load_config
@@ -66,3 +67,11 @@ def test_a_run_of_the_other_task_is_another_run(backbone: Path, tmp_path: Path) 
     dataset = pipelines.load_dataset(None, 0, "tagging")  # type: ignore[arg-type]
     ids = {pipelines.run_id(config(backbone, tmp_path, task=task), dataset) for task in ("tagging", "classification")}
     assert len(ids) == 2
+
+
+def test_a_classifier_is_the_start_of_a_tagger(toy_run: ToyRun, tmp_path: Path) -> None:
+    classifier = LexicalSAE.from_pretrained(toy_run.folder / "model")
+    run = pipelines.setup_and_train(config(toy_run.folder / "model", tmp_path / "out", training__learning_rate=1e-9))
+    assert (run.model.task, run.model.labels) == ("tagging", TAGS)
+    for name, weight in run.model.backbone.named_parameters():  # a learning rate of next to nothing: as they began
+        torch.testing.assert_close(weight, classifier.backbone.get_parameter(name), rtol=0, atol=1e-6)

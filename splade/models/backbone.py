@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
@@ -18,6 +19,7 @@ from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from splade.errors import BackboneError
+from splade.models.folder import is_model_folder
 from splade.models.pretrained import load_pretrained
 
 Head = Literal["trained", "repaired"]
@@ -65,7 +67,15 @@ class Backbone(nn.Module):
 
     @classmethod
     def from_name(cls, name: str, *, revision: str | None = None) -> tuple[Backbone, PreTrainedTokenizerFast]:
-        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode."""
+        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode.
+
+        A folder may also be a saved Lexical-SAE, whose backbone goes on learning from there, for the same task or the
+        other.
+        """
+        if is_model_folder(Path(name).expanduser()):
+            from splade.models.saving import load_backbone
+
+            return load_backbone(Path(name).expanduser())
         model, tokenizer, missing = load_pretrained(name, revision)
         notice = None
         if _head_is_missing(model, missing):
@@ -127,16 +137,20 @@ class Backbone(nn.Module):
         return weight, self._decoder_bias.to(weight, copy=True)
 
     def set_decoder_bias(self, bias: Tensor) -> None:
-        """Replace b (V,), where a warm-up has learned a better one."""
+        """Replace b (V,), where training has learned a better one."""
         self._decoder_bias = bias.detach().cpu().clone()
+
+    def set_decoder_weight(self, weight: Tensor) -> None:
+        """Replace E (V, d), where training has learned a better one; it no longer follows from the embeddings."""
+        self._decoder_weight = weight.detach().cpu().clone()
 
     def decoder_rows(self, tokens: Tensor | slice) -> Tensor:
         """Copies of the rows of E that belong to some tokens."""
         embeddings = self.input_embeddings().weight.detach()
-        if self.head == "repaired":
-            return F.normalize(embeddings[tokens], dim=-1)
-        table = embeddings if self._decoder_weight is None else self._decoder_weight
-        return table[tokens].to(embeddings, copy=True)
+        if self._decoder_weight is not None:
+            return self._decoder_weight[tokens].to(embeddings, copy=True)
+        rows = embeddings[tokens]
+        return F.normalize(rows, dim=-1) if self.head == "repaired" else rows.clone()
 
     @property
     def decoder_is_embeddings(self) -> bool:

@@ -116,3 +116,13 @@ def load_model(folder: Path) -> LexicalSAE:
         raise ModelError(f"The model in {folder} cannot be read ({reason}); copy or train it again.") from error
     model.record = settings
     return model
+
+
+def load_backbone(folder: Path) -> tuple[Backbone, PreTrainedTokenizerFast]:
+    """The backbone of a saved model with the scores over the vocabulary it has learned, to start another from."""
+    model = load_model(folder)
+    backbone = model.backbone.requires_grad_(True)
+    backbone.set_decoder_bias(model.encoder.bias)
+    if model.config.train_decoder:
+        backbone.set_decoder_weight(model.encoder.weight)
+    return backbone.eval(), model.tokenizer

@@ -14,9 +14,10 @@ from safetensors.torch import load_file
 
 from splade.errors import LexicalSAEError, ModelError
 from splade.models import saving
+from splade.models.backbone import Backbone, Head
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.saving import SETTINGS, WEIGHTS, library_versions
-from tests.builders import build_model, encode, toy_reviews
+from tests.builders import build_backbone_folder, build_model, encode, toy_reviews
 
 TEXTS = [*toy_reviews(12)[0], "unwatchable unlovely", "", "ü 👍"]
 
@@ -51,6 +52,25 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, support: str, family: 
     assert (loaded.labels, loaded.max_length, loaded.config) == (model.labels, model.max_length, model.config)
     assert not loaded.training
     assert content_hash == hashlib.sha256((tmp_path / "model" / WEIGHTS).read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("train_decoder", [False, True])
+@pytest.mark.parametrize("head", ["trained", "repaired"])
+def test_a_saved_model_is_a_backbone_with_what_it_has_learned(tmp_path: Path, head: Head, train_decoder: bool) -> None:
+    build_backbone_folder(tmp_path, head=head == "trained").rename(tmp_path / "bert")
+    model = build_model(tmp_path, "full", train_decoder=train_decoder)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(tmp_path / "model")
+    backbone, tokenizer = Backbone.from_name(str(tmp_path / "model"))
+    weight, bias = backbone.decoder()
+    ids, mask = encode(model, TEXTS)
+    assert backbone.head == head and tokenizer.get_vocab() == model.tokenizer.get_vocab() and not backbone.training
+    assert torch.equal(weight, model.encoder.weight) and torch.equal(bias, model.encoder.bias)
+    assert torch.equal(backbone(ids, mask), model.backbone(ids, mask))
+    assert all(parameter.requires_grad for parameter in backbone.parameters())
 
 
 def test_the_folder_needs_nothing_else(saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
