@@ -210,9 +210,9 @@ class LossWeights:
     """Weights of the circuit losses, of the guide and of the anchor; 0 switches one off. A loss counts if the recipe
     has it."""
 
-    completeness: NonNegative = 1.0
+    completeness: NonNegative = 2.0
     """The circuit alone must predict as the whole does."""
-    separation: NonNegative = 0.3
+    separation: NonNegative = 1.0
     """Circuits of different classes must differ."""
     sparsity: NonNegative = 0.3
     """Few tokens may be active."""
