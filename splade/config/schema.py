@@ -210,7 +210,7 @@ class LossWeights:
     """Weights of the circuit losses, of the guide and of the anchor; 0 switches one off. A loss counts if the recipe
     has it."""
 
-    completeness: NonNegative = 2.0
+    completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
     separation: NonNegative = 1.0
     """Circuits of different classes must differ."""
