@@ -77,19 +77,24 @@ class Separation:
 
     With two classes the head's centred output gives every word opposite signs for the two, so the cosine of signed
     circuits is below 0 whatever was learned; the cosine of sizes is not helped by it, and is near 1 if the same words
-    matter for both classes."""
+    matter for both classes. None: fewer than two classes were predicted, or of no class two texts."""
 
-    cosine: float
+    cosine: float | None
     """Mean over pairs of classes, between their mean circuits; below 0: what is for one class is against the other."""
-    jaccard: float
+    jaccard: float | None
     """Mean over pairs of classes, overlap of the hundred tokens that matter most for each."""
-    within_cosine: float
+    within_cosine: float | None
     """Mean over pairs of texts of one class."""
-    size_cosine: float
+    size_cosine: float | None
     """As `cosine`, of sizes."""
-    within_size_cosine: float
+    within_size_cosine: float | None
     """As `within_cosine`, of sizes."""
-    within_jaccard: float
+    overlap: float | None
+    """As `size_cosine`, of all active tokens. A circuit is a share of them, so a sparser model's has fewer tokens, and
+    fewer tokens meet less often: this one compares models of different sparsity."""
+    within_overlap: float | None
+    """As `within_size_cosine`, of all active tokens."""
+    within_jaccard: float | None
     """Mean over sampled pairs of texts of one class, overlap of their circuits."""
 
 
@@ -98,21 +103,25 @@ class SeparationMeter:
 
     def __init__(self, num_classes: int, vocab_size: int, share: float):
         self.share = share
-        self._sums = torch.zeros(num_classes, vocab_size)
+        self._signed = torch.zeros(num_classes, vocab_size)
         self._sizes = torch.zeros(num_classes, vocab_size)
+        self._whole = torch.zeros(num_classes, vocab_size)
         self._counts = torch.zeros(num_classes)
         self._circuits: list[list[frozenset[int]]] = [[] for _ in range(num_classes)]
 
     def add(self, state: CircuitState, attribution: SparseRows, classes: Tensor) -> None:
         inside = circuit_mask(attribution, state.rows.value > 0, self.share)
-        kept = attribution.value * inside
-        unit = kept / attribution.sum_rows(kept**2).sqrt().clamp(min=1e-12)[attribution.row]
-        index = (classes[attribution.row] * self._sums.shape[1] + attribution.token).cpu()
-        self._sums.view(-1).index_add_(0, index, unit.cpu())
-        self._sizes.view(-1).index_add_(0, index, unit.abs().cpu())
-        filled = attribution.counts > 0
-        self._counts += torch.bincount(classes[filled], minlength=len(self._counts)).cpu()
-        inside = inside > 0
+        circuit = _unit(attribution, attribution.value * inside)
+        index = (classes[attribution.row] * self._sizes.shape[1] + attribution.token).cpu()
+        for sums, unit in (
+            (self._signed, circuit),
+            (self._sizes, circuit.abs()),
+            (self._whole, _unit(attribution, attribution.value.abs())),
+        ):
+            sums.view(-1).index_add_(0, index, unit.cpu())
+        says = attribution.sum_rows(attribution.value.abs()) > 0  # a row of which every token says 0 has no circuit
+        self._counts += torch.bincount(classes[says], minlength=len(self._counts)).cpu()
+        inside = (inside > 0) & says[attribution.row]
         members: list[set[int]] = [set() for _ in range(attribution.num_rows)]
         for row, token in zip(attribution.row[inside].tolist(), attribution.token[inside].tolist(), strict=True):
             members[row].add(token)
@@ -125,21 +134,23 @@ class SeparationMeter:
         sizes = self._sizes[present]  # (C, V)
         tops = [frozenset(row.topk(min(CLASS_CIRCUIT, int((row > 0).sum()))).indices.tolist()) for row in sizes]
         return Separation(
-            cosine=self._between(self._sums[present]),
+            cosine=self._between(self._signed[present]),
             jaccard=_mean([_jaccard(*pair) for pair in combinations(tops, 2)]),
-            within_cosine=self._within(self._sums),
+            within_cosine=self._within(self._signed),
             size_cosine=self._between(sizes),
             within_size_cosine=self._within(self._sizes),
+            overlap=self._between(self._whole[present]),
+            within_overlap=self._within(self._whole),
             within_jaccard=_mean(self._sampled_overlaps(np.random.default_rng(seed))),
         )
 
     @staticmethod
-    def _between(sums: Tensor) -> float:
+    def _between(sums: Tensor) -> float | None:
         """Mean cosine over pairs of rows."""
         unit = F.normalize(sums, dim=1)  # (C, V)
         return _mean((unit @ unit.T)[torch.triu_indices(len(unit), len(unit), 1).unbind()].tolist())
 
-    def _within(self, sums: Tensor) -> float:
+    def _within(self, sums: Tensor) -> float | None:
         """Mean over classes of the mean cosine over pairs of their texts: (‖Σu‖² − n)/(n·(n − 1)), u of length 1."""
         many = self._counts > 1
         counts = self._counts[many]
@@ -161,5 +172,10 @@ def _jaccard(a: frozenset[int], b: frozenset[int]) -> float:
     return len(a & b) / len(a | b) if a | b else 0.0
 
 
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else 0.0
+def _unit(rows: SparseRows, value: Tensor) -> Tensor:
+    """(N,) values of length 1 a row."""
+    return value / rows.sum_rows(value**2).sqrt().clamp(min=1e-12)[rows.row]
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from splade.errors import ConfigError
@@ -172,16 +173,18 @@ def frozen_share(
 
 @torch.no_grad()
 def self_activation(model: LexicalSAE, task: Task, rows) -> float:  # type: ignore[no-untyped-def]
-    """Of whole-word positions where anything is active: how often the word's own token is the strongest."""
+    """Of words that are one token and where anything is active: how often that token is the strongest."""
     own = spoken = 0
-    whole = model.vocabulary.whole_word.to(model.device)
+    starts, wordlike = (mask.to(model.device) for mask in (model.vocabulary.starts_word, model.vocabulary.wordlike))
+    goes_on = wordlike & ~starts  # (V,): further pieces of a word
     for batch in task.in_order(DENSE_TEXTS, model.device, rows):
         sequence = model(batch.input_ids, batch.attention_mask)
         if batch.words is not None:
             sequence = model.by_word(sequence, batch.words)
         activations: Tensor = sequence.to_dense()  # (B, L, V)
         value, strongest = activations.max(-1)
-        speaks = (value > 0) & whole[batch.input_ids]
+        cut = F.pad(goes_on[batch.input_ids[:, 1:]], (0, 1))  # (B, L): the word has a piece more
+        speaks = (value > 0) & (starts & wordlike)[batch.input_ids] & ~cut
         own += int((speaks & (model.encoder.base[strongest] == batch.input_ids)).sum())
         spoken += int(speaks.sum())
     return own / spoken if spoken else 0.0

@@ -125,8 +125,13 @@ def separation(results: Mapping[str, Any]) -> list[dict[str, str]]:
     """Likeness of class circuits, between classes and within one."""
     measured = results.get("separation") or {}
     rows = [
-        {"name": name, "between": _decimal(measured.get(key)), "within": _decimal(measured.get(f"within_{key}"))}
-        for key, name in (("cosine", "Cosine"), ("size_cosine", "Cosine of sizes"), ("jaccard", "Jaccard"))
+        {"name": name, "between": decimal(measured.get(key)), "within": decimal(measured.get(f"within_{key}"))}
+        for key, name in (
+            ("cosine", "Cosine"),
+            ("size_cosine", "Cosine of sizes"),
+            ("overlap", "Cosine of sizes, all active tokens"),
+            ("jaccard", "Jaccard"),
+        )
     ]
     return [row for row in rows if row["between"] != MISSING]
 
@@ -140,6 +145,11 @@ def dense_figures(results: Mapping[str, Any]) -> dict[str, float]:
 def percent(share: object) -> str:
     """A share in per cent with one decimal."""
     return f"{100 * share:.1f} %" if is_number(share) else MISSING
+
+
+def decimal(value: object) -> str:
+    """A number with three decimals."""
+    return f"{value:.3f}" if is_number(value) else MISSING
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -260,7 +270,3 @@ def _constraint(constraint: Mapping[str, Any]) -> str:
 
 def _counted(numbers: Mapping[str, Any], names: Mapping[str, str]) -> str:
     return ", ".join(f"{numbers[key]:,.6g} {name}" for key, name in names.items() if is_number(numbers.get(key)))
-
-
-def _decimal(value: object) -> str:
-    return f"{value:.3f}" if is_number(value) else MISSING

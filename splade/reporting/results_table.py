@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from splade.reporting.figures import decimal
+
 
 def print_results(results: Mapping[str, Any], console: Console) -> None:
     """The headline figures, those of the task, then what every model is asked; and the notes."""
@@ -26,8 +28,13 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
     table.add_row("identity, max error", f"{results['dla']['max_error']:.1e} over {looked_at:,} {rows}, every class")
     _add_completeness(table, results, "entities" if tagging else None)
     separation = results["separation"]
-    for title, key in (("circuits, cosine", "cosine"), ("circuits, cosine of sizes", "size_cosine")):
-        table.add_row(title, f"{separation[key]:.2f} between classes, {separation[f'within_{key}']:.2f} within")
+    for title, key in (
+        ("circuits, cosine", "cosine"),
+        ("circuits, cosine of sizes", "size_cosine"),
+        ("all active tokens, cosine of sizes", "overlap"),
+    ):
+        between, within = (decimal(separation.get(each)) for each in (key, f"within_{key}"))
+        table.add_row(title, f"{between} between classes, {within} within")
     grounding = results["grounding"]
     table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
     table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")

@@ -60,6 +60,7 @@ FIGURES = (
     Figure("within_cosine", "within", ("separation", "within_cosine"), digits=2),
     Figure("size_cosine", "cosine of sizes between classes", ("separation", "size_cosine"), digits=2),
     Figure("within_size_cosine", "within", ("separation", "within_size_cosine"), digits=2),
+    Figure("overlap", "overlap of classes", ("separation", "overlap"), digits=2),
     Figure("input_share", "on words in the text", ("grounding", "input_share"), "%"),
     Figure("rated_share", "on rated words", ("grounding", "lexicon", "coverage"), "%"),
     Figure("right_sign", "of that right sign", ("grounding", "lexicon", "right_sign"), "%"),

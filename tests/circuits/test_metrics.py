@@ -142,7 +142,21 @@ class TestSeparation:
         assert self.measure(*rows, classes=[0, 1], share=0.5).cosine == pytest.approx(1.0)
         assert self.measure(*rows, classes=[0, 1], share=1.0).cosine == pytest.approx(25 / 26)
 
-    def test_texts_with_nothing_active_and_single_texts_do_not_count(self) -> None:
-        found = self.measure({}, {0: 1.0}, {1: 1.0}, classes=[0, 0, 1])
-        assert (found.cosine, found.within_cosine, found.within_jaccard) == (0.0, 0.0, 0.0)
-        assert self.measure({}, classes=[0]).cosine == 0.0
+    def test_texts_that_say_nothing_and_single_texts_do_not_count(self) -> None:
+        for silent in ({}, {5: 0.0, 6: 0.0}):  # nothing active, or every unit of the head shut
+            found = self.measure(silent, {0: 1.0}, {1: 1.0}, classes=[0, 0, 1])
+            assert (found.cosine, found.overlap, found.jaccard) == (0.0, 0.0, 0.0)
+            assert (found.within_cosine, found.within_overlap, found.within_jaccard) == (None, None, None)
+
+    def test_one_class_is_not_apart_from_anything(self) -> None:
+        """A model that says the same of every text must not look perfectly separated."""
+        found = self.measure({0: 1.0}, {1: 1.0}, classes=[0, 0])
+        assert (found.cosine, found.size_cosine, found.overlap, found.jaccard) == (None, None, None, None)
+        assert found.within_cosine == 0.0
+        assert self.measure({}, classes=[0]).cosine is None
+
+    def test_overlap_is_of_all_active_tokens_whatever_the_circuit(self) -> None:
+        rows = ({0: 3.0, 1: 4.0}, {2: 2.0, 1: -1.5})
+        small, whole = (self.measure(*rows, classes=[0, 1], share=share) for share in (0.5, 1.0))
+        assert small.size_cosine == 0.0
+        assert small.overlap == whole.overlap == whole.size_cosine == pytest.approx(0.8 * 0.6)

@@ -167,6 +167,14 @@ class TestSelfActivation:
         assert self_activation(model, task, np.arange(2)) == pytest.approx(2 / 3)
         assert self_activation(model, task, np.array([1])) == 1.0
 
+    def test_words_of_several_tokens_do_not_count(self, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+        model = build_model(tmp_path, "full", exclude_stop_words=False)
+        pieces = model.tokenizer.tokenize("gooding bad")
+        assert len(pieces) > 2 and pieces[-1] == "bad"  # the first word is cut, though it begins with a word
+        task = ClassificationTask(TextSplit(["gooding bad"], [0]), model.tokenizer, 64)
+        self.set_activations(model, monkeypatch, {pieces[0]: "movie", "bad": "bad"})
+        assert self_activation(model, task, np.arange(1)) == 1.0
+
     def test_of_silence_is_zero(self, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
         self.set_activations(measured[0], monkeypatch, {})
         assert self_activation(*measured, np.arange(2)) == 0.0

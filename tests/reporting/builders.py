@@ -79,6 +79,8 @@ def build_results() -> dict[str, Any]:
             "within_jaccard": 0.3,
             "size_cosine": 0.2,
             "within_size_cosine": 0.5,
+            "overlap": None,
+            "within_overlap": 0.4,
         },
         "grounding": {
             "input_share": 0.11,
