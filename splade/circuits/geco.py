@@ -113,6 +113,11 @@ def bound_from_accuracy(accuracy: float, num_classes: int, smoothing: float = 0.
     An approximation, and a generous one: among models whose confidence is honest, one that knows when it is sure has a
     lower cross-entropy at the same accuracy. An overconfident one may miss τ at an accuracy of p.
     """
+    if accuracy <= 1 / num_classes:
+        raise TrainingError(
+            f"The target accuracy is {accuracy:g}, which guessing among {num_classes} classes has too "
+            f"({1 / num_classes:.3g}); set training.target_accuracy to more than that, or leave it out."
+        )
     sure = (1 - smoothing) * accuracy + smoothing / num_classes
     wrong = 1 - sure
     return -sure * math.log(sure) - (wrong * math.log(wrong / max(1, num_classes - 1)) if wrong > 0 else 0.0)

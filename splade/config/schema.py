@@ -265,7 +265,7 @@ class TrainingConfig:
     """Share of a text's active tokens that make up its circuit."""
     active_target: Positive = 20.0
     """Active tokens a text that the sparsity pressure aims at; without an aim it would not stop before one."""
-    target_accuracy: Share | None = None
+    target_accuracy: ShareBelowOne | None = None
     """Accuracy p from which the bound τ on the cross-entropy is derived: τ = −p·log p − (1−p)·log((1−p)/(C−1)), that of
     a model always just as sure as it is right (labels smoothed by ε: with (1−ε)·p + ε/C for p). An approximation: a
     model that knows when it is sure stays below τ at the same accuracy, an overconfident one above it. Null: from the

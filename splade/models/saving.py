@@ -56,6 +56,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
             **record,
         }
         (aside / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8")
+        (aside / WEIGHTS).chmod((aside / SETTINGS).stat().st_mode)  # safetensors writes for the owner alone
         model.backbone.config.save_pretrained(aside)
         model.tokenizer.save_pretrained(aside)
     return content_hash

@@ -21,7 +21,7 @@ FAINT_SHARE = 0.1
 """Words below this share of the strongest score are left uncoloured, so that colour points at what matters."""
 
 TOP_TOKENS = 8
-"""Rows of the second table, which only has to name the strongest tokens."""
+"""Most rows of the second table, which only has to name the strongest tokens."""
 
 MAX_WORD_WIDTH = 22
 GAP = 2
@@ -35,7 +35,7 @@ def print_explanation(explanation: Explanation, console: Console, top: int = 12)
     Args:
         explanation: what to print.
         console: where to; colours and width are its business, and nothing depends on colour alone.
-        top: how many words get a row of their own; the others share one.
+        top: how many words, and tokens, get a row of their own; the others share one.
     """
     console.print(_coloured_text(explanation))
     console.print(_verdict(explanation))
@@ -45,7 +45,7 @@ def print_explanation(explanation: Explanation, console: Console, top: int = 12)
     console.print(_word_table(explanation, console, top))
     if explanation.tokens:
         console.print()
-        console.print(token_table(explanation, TOP_TOKENS))
+        console.print(token_table(explanation, min(top, TOP_TOKENS)))
 
 
 def _verdict(explanation: Explanation) -> Text:

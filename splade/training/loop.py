@@ -113,7 +113,9 @@ class Trainer:
                 "(the warm-up at least 2); use more training texts or epochs, a smaller training.batch_size or another "
                 "training.warmup_fraction."
             )
-        self.geco = GECOController(self.steps_per_epoch)
+        self.geco, self.wanted_bound = GECOController(self.steps_per_epoch), None
+        if config.target_accuracy is not None:
+            self.wanted_bound = bound_from_accuracy(config.target_accuracy, self.num_classes, config.label_smoothing)
         self.eval_every = config.eval_every or max(1, math.ceil(self.total / VALIDATIONS_PER_RUN))
         self.save_every = config.save_every or self.eval_every
         self.step, self.seconds, self.step_seconds, self.kept, self.stale = 0, 0.0, 0.0, Kept(), 0
@@ -229,9 +231,7 @@ class Trainer:
         return self._epoch[1][index * size : (index + 1) * size]
 
     def _start_circuit_phase(self) -> None:
-        wanted = self.config.target_accuracy
-        smoothing = self.config.label_smoothing
-        self.geco.start(None if wanted is None else bound_from_accuracy(wanted, self.num_classes, smoothing))
+        self.geco.start(self.wanted_bound)
 
     @property
     def _density(self) -> float:

@@ -51,6 +51,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, support: str, family: 
     assert torch.equal(logits(loaded), logits(model))
     assert (loaded.labels, loaded.max_length, loaded.config) == (model.labels, model.max_length, model.config)
     assert not loaded.training
+    assert len({file.stat().st_mode for file in (tmp_path / "model").iterdir()}) == 1  # whoever may read one may all
     assert content_hash == hashlib.sha256((tmp_path / "model" / WEIGHTS).read_bytes()).hexdigest()
 
 

@@ -26,6 +26,7 @@ def test_both_printed_columns_add_up_to_the_printed_logit(top: int) -> None:
     for table in (words, tokens):
         column = [Decimal(number) for number in re.findall(r"[+-]\d+\.\d{3}", table)]
         assert sum(column[:-1]) == column[-1] == Decimal("1.585")
+        assert len(column) <= top + 3  # the others, the bias and the logit beside them
 
 
 def test_it_reads_without_colour_at_80_columns() -> None:

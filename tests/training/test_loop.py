@@ -203,6 +203,10 @@ class TestSteps:
         smoothed = build(target_accuracy=0.9, label_smoothing=0.1).run().tau
         assert smoothed == pytest.approx(bound_from_accuracy(0.9, 2, 0.1))
 
+    def test_a_target_accuracy_that_guessing_has_is_refused(self, build: Callable[..., Trainer]) -> None:
+        with pytest.raises(TrainingError, match=r"target accuracy is 0\.5, which guessing among 2 classes"):
+            build(target_accuracy=0.5)
+
     @pytest.mark.parametrize(("recipe", "relaxed"), [("lexical_sae", True), ("cajt", False)])
     def test_tau_follows_the_density_where_the_recipe_says_so(
         self, build: Callable[..., Trainer], recipe: str, relaxed: bool, monkeypatch: pytest.MonkeyPatch
