@@ -202,6 +202,8 @@ class ModelConfig:
     def _check_variants(self) -> ModelConfig:
         if self.head_layers != 2 and self.head != "bcos":
             raise ValueError(f"has 'head_layers' {self.head_layers}, which only the head 'bcos' can have")
+        if self.senses == 1 and self.sense_tokens != "auto":
+            raise ValueError("has 'sense_tokens', but 'senses' is 1, so that no word has several; set it to 2 or more")
         return self
 
 

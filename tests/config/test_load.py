@@ -117,6 +117,8 @@ def test_an_unknown_key_two_levels_down() -> None:
         ("study.variatons={}", "unknown key 'study.variatons'; the keys of 'study' are: seeds, variations, grid, "),
         ("model.name=''", "--set: model.name must not be empty, but is ''."),
         ("model.name=3", "--set: model.name must be text, but is 3."),
+        ("model.sense_tokens=[bank]", "'model' has 'sense_tokens', but 'senses' is 1, so that no word has several;"),
+        ("training.target_accuracy=1.0", "--set: training.target_accuracy must be less than 1, but is 1.0."),
         (
             "model.gate=drelo",
             "--set: model.gate must be one of jumprelu, drelu, drelu_log1p, but is 'drelo'. Did you mean 'drelu'?",
