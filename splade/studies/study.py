@@ -196,7 +196,9 @@ def _read_results(folder: Path) -> dict[str, Any]:
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.+-]+", "_", name).strip("._") or "variation"
+    """A folder for what is called ``name``, never one of the study's own files (`results.json`, `table.md`, plots)."""
+    plain = re.sub(r"[^\w.+-]+", "_", name).strip("._") or "variation"
+    return re.sub(r"\.(json|md|png|svg)$", r"_\1", plain, flags=re.IGNORECASE)
 
 
 def _say(console: Console, sentence: str) -> None:

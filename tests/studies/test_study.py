@@ -52,6 +52,11 @@ class TestPlan:
         with pytest.raises(ConfigError, match="would have the same folder"):
             plan("ablation", quick(), [Variation("a b", {}), Variation("a/b", {})])
 
+    @pytest.mark.parametrize("name", ["results.json", "table.md", "Ablation.PNG", "ablation.svg"])
+    def test_no_folder_has_the_name_of_the_studys_own_files(self, quick: Quick, name: str) -> None:
+        (part,) = plan("ablation", quick(), [Variation(name, {})])
+        assert part.folder.parent.name == name.replace(".", "_")
+
 
 class TestSkipping:
     def test_a_finished_part_is_read_and_not_run_again(self, quick: Quick, trained: list[Config]) -> None:

@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from splade.studies import long_context, sota, summary
-from splade.studies.intervals import spread
 from splade.studies.linear import VECTORIZERS
 from splade.studies.summary import Figure, Row
 from splade.studies.tables import SMALLEST, Cells, cells_of, print_table
@@ -32,7 +31,7 @@ def table(name: str, seeds: int) -> tuple[list[str], Cells]:
     names, figures = TABLES[name]
     sizes = {"%": 1.0, "MB": 3000.0, "": 40.0}
     rows = [
-        Row(each, {f.key: spread([chance.random() * sizes[f.unit] for _ in range(seeds)]) for f in figures}, {})
+        Row(each, {f.key: f.over([chance.random() * sizes[f.unit] for _ in range(seeds)]) for f in figures}, {})
         for each in names
     ]
     return cells_of(rows, figures, "variation")
