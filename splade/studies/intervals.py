@@ -14,8 +14,8 @@ UNBOUNDED: Bounds = (-math.inf, math.inf)
 
 METHOD = (
     "Mean over seeds ± half of the 95 % t-interval, t(0.975, n − 1)·s/√n with the sample standard deviation s: n seeds "
-    "are few, so Student's t and not the normal distribution. One seed gives no interval. Where an interval would leave what "
-    "is possible, such as 0 to 100 % for a share, it is cut, and both its ends are given: [low, high]."
+    "are few, so Student's t and not the normal distribution. One seed gives no interval. Where an interval would "
+    "leave what is possible, such as 0 to 100 % for a share, it is cut, and both its ends are given: [low, high]."
 )
 
 

@@ -58,8 +58,8 @@ class Figure:
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
-SIGNED_COSINE = (-1, 1)
-SIZE_COSINE = (0, 1)  # of vectors without negative entries
+COSINE = (-1, 1)
+OF_SIZES = (0, 1)  # no entry is negative, so no cosine is
 
 FIGURES = (
     Figure("accuracy", "accuracy", ("accuracy",), "%"),
@@ -71,17 +71,15 @@ FIGURES = (
     Figure("completeness_kl", "KL keeping a tenth", ("completeness", "0.1", "kl"), digits=3),
     Figure("tokens_kl", "KL keeping 3 tokens", ("completeness_tokens", "3", "kl"), digits=3),
     Figure("completeness_entities", "of entity words", ("completeness_entities", "0.1", "accuracy"), "%"),
-    Figure("cosine", "cosine between classes", ("separation", "cosine"), digits=2, bounds=SIGNED_COSINE),
-    Figure("within_cosine", "cosine within a class", ("separation", "within_cosine"), digits=2, bounds=SIGNED_COSINE),
-    Figure(
-        "size_cosine", "cosine of sizes between classes", ("separation", "size_cosine"), digits=2, bounds=SIZE_COSINE
-    ),
+    Figure("cosine", "cosine between classes", ("separation", "cosine"), digits=2, bounds=COSINE),
+    Figure("within_cosine", "cosine within a class", ("separation", "within_cosine"), digits=2, bounds=COSINE),
+    Figure("size_cosine", "cosine of sizes between classes", ("separation", "size_cosine"), digits=2, bounds=OF_SIZES),
     Figure(
         "within_size_cosine",
         "cosine of sizes within a class",
         ("separation", "within_size_cosine"),
         digits=2,
-        bounds=SIZE_COSINE,
+        bounds=OF_SIZES,
     ),
     Figure("input_share", "on words in the text", ("grounding", "input_share"), "%"),
     Figure("rated_share", "on rated words", ("grounding", "lexicon", "coverage"), "%"),
@@ -126,7 +124,7 @@ def measured(rows: Sequence[Row], figures: Sequence[Figure] = FIGURES) -> list[F
 def summary(run: StudyRun, rows: Sequence[Row], extra: Callable[[Row], dict[str, Any]]) -> dict[str, Any]:
     """`results.json` of a study; ``extra`` gives further entries of a variation."""
     folders: dict[str, list[str]] = {}
-    for part in run.parts:
+    for part in run.finished:
         folders.setdefault(part.variation.name, []).append(part.folder.relative_to(run.folder).as_posix())
     return {
         "study": run.name,
