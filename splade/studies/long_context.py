@@ -53,8 +53,9 @@ def long_context(
         found = {(length, ""): [cost(model, length, config.seed)] for length in lengths}
         notes.append("A tiny random model: what it predicts means nothing, only the cost was measured.")
     else:
-        folders = {config.seed: model_folder}
-        if model_folder is None:
+        if model_folder is not None:
+            folders = {config.seed: model_folder}
+        else:
             run = run_study(NAME, config, [Variation("model", {})], overwrite=overwrite, console=console)
             folders = {part.config.seed: part.folder / "model" for part in run.finished}
             notes += run.notes

@@ -133,12 +133,11 @@ class TestFailing:
     def test_nor_does_one_that_cannot_be_built(
         self, run_study_cli: Callable[..., Result], quick: Quick, tmp_path: Path
     ) -> None:
-        """Really built: a backbone that is nowhere, a word of two senses that is no token, a lexicon without a word."""
-        (tmp_path / "empty.tsv").write_text("")
+        """Really built: a backbone that is nowhere, a word of two senses that is no token, a missing lexicon."""
         variations = {
             "no backbone": {"model.name": "nobody/nothing"},
             "no sense": {"model.senses": 2, "model.sense_tokens": ["zzzqqq"]},
-            "no lexicon": {"evaluation.lexicon": str(tmp_path / "empty.tsv")},
+            "no lexicon": {"evaluation.lexicon": "nowhere.tsv"},
             "ok": {},
         }
         done = run_study_cli("ablation", study__variations=variations)
@@ -190,7 +189,7 @@ class TestMeasuringAgain:
             return plan("ablation", toy_run.config(tmp_path / "out", **changes), VARIATIONS[:1])
 
         (part,) = parts()
-        shutil.copytree(toy_run.folder, part.folder)
+        shutil.copytree(toy_run.folder, part.folder, ignore=shutil.ignore_patterns("checkpoints"))
         dense = {"dense": {"accuracy": 0.9}, "dense_accuracy": 0.9}
         before = read_json(part.folder / "results.json") | dense
         (part.folder / "results.json").write_text(json.dumps(before))
