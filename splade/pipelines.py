@@ -236,6 +236,27 @@ def run_experiment(
     return results
 
 
+def measure_again(config: Config, *, console: Console) -> dict[str, Any]:
+    """Measure the finished run in `output_dir` anew, as other settings of `evaluation` ask for; nothing is trained.
+
+    What its training left in the results is kept, the figures of the dense baseline too: no setting changes them.
+    """
+    config = resolved(config)
+    began = time.perf_counter()
+    folder = Path(config.output_dir)
+    earlier = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    dataset = load_dataset(config.data, config.seed, config.task)
+    model = LexicalSAE.from_pretrained(folder / "model")
+    test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
+    frozen, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
+    found = evaluate_model(model, test, config, frozen=frozen.to(model.device), console=console)
+    seconds = earlier["seconds"] | {"eval": time.perf_counter() - began}
+    results = earlier | found | {"fingerprint": fingerprint(config, dataset), "seconds": seconds}
+    write_outputs(folder, config, results, model, test)
+    write_config(config)  # last: until then it says how the results that are there were measured
+    return results
+
+
 def evaluate_model(
     model: LexicalSAE,
     task: Task,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from splade.config.load import config_to_yaml
@@ -16,9 +16,10 @@ from splade.training.recipes import resolved
 
 
 def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
-    """What a checkpoint must agree with: all settings that shape the training, and the data."""
+    """What a checkpoint must agree with: all settings that shape the training, and the data, wherever their root is."""
     shaping = ("task", "seed", "data", "model", "training")
-    settings = {key: value for key, value in asdict(resolved(config)).items() if key in shaping}
+    anywhere = replace(config, data=replace(config.data, root=None))
+    settings = {key: value for key, value in asdict(resolved(anywhere)).items() if key in shaping}
     text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
     return hashlib.sha256(text.encode()).hexdigest()
 

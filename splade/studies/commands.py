@@ -106,6 +106,12 @@ def long_context(
     """A telling sentence in ever longer plain texts: is it still the reason, and what does length cost?"""
     from splade.studies.long_context import long_context as run
 
+    if seeds is not None and (tiny or model is not None):
+        given = "--tiny" if tiny else "--model"
+        raise ConfigError(
+            f"Both --seeds and {given} were given, but seeds are for models that are trained, and {given} trains none; "
+            "leave one of the two out."
+        )
     settings = load_study(config, set_, seeds)
     folder = run(settings, model_folder=model, tiny=tiny, overwrite=overwrite, console=err, out=out)
     print(f"Results: {folder}")

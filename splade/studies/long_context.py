@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +47,22 @@ def long_context(
     folder = study_folder(NAME, config) / ("tiny" if tiny else "")
     found: Measured = {}
     notes: list[str] = []
+    seeds = [config.seed]
     if tiny:
         model, lengths = _stretched(tiny_model(config.model, config.seed), config)
         found = {(length, ""): [cost(model, length, config.seed)] for length in lengths}
         notes.append("A tiny random model: what it predicts means nothing, only the cost was measured.")
     else:
-        for seed, loaded in _models(config, model_folder, overwrite, console):
+        if model_folder is not None:
+            folders = {config.seed: model_folder}
+        else:
+            run = run_study(NAME, config, [Variation("model", {})], overwrite=overwrite, console=console)
+            folders = {part.config.seed: part.folder / "model" for part in run.finished}
+            notes += run.notes
+        seeds = list(folders)
+        for seed, saved in folders.items():
+            loaded = LexicalSAE.from_pretrained(saved)
+            check_task(loaded, "classification")
             model, lengths = _stretched(loaded, config)
             for key, figures in _needles(model, config, lengths, seed).items():
                 found.setdefault(key, []).append(figures)
@@ -61,20 +70,8 @@ def long_context(
             f"Needles: up to {config.study.needles} test texts the model gets right, at the start, in the middle or at "
             "the end of plain sentences it finds neutral."
         )
-    _report(folder, config, found, notes, out)
+    _report(folder, config, seeds, found, notes, out)
     return folder
-
-
-def _models(config: Config, folder: Path | None, overwrite: bool, console: Console) -> Iterator[tuple[int, LexicalSAE]]:
-    """The saved model, or one trained with each seed."""
-    if folder is not None:
-        model = LexicalSAE.from_pretrained(folder)
-        check_task(model, "classification")
-        yield config.seed, model
-        return
-    for part in run_study(NAME, config, [Variation("model", {})], overwrite=overwrite, console=console).parts:
-        if (part.folder / "results.json").exists():
-            yield part.config.seed, LexicalSAE.from_pretrained(part.folder / "model")
 
 
 def _stretched(model: LexicalSAE, config: Config) -> tuple[LexicalSAE, list[int]]:
@@ -107,7 +104,7 @@ def _needles(
     return found
 
 
-def _report(folder: Path, config: Config, found: Measured, notes: list[str], out: Console) -> None:
+def _report(folder: Path, config: Config, seeds: list[int], found: Measured, notes: list[str], out: Console) -> None:
     """Table, plot and `results.json`."""
     names = {key: f"{key[0]} tokens{', ' if key[1] else ''}{key[1]}" for key in found}
     rows = dict(zip(found, rows_of({names[key]: runs for key, runs in found.items()}, FIGURES), strict=True))
@@ -134,7 +131,7 @@ def _report(folder: Path, config: Config, found: Measured, notes: list[str], out
     results = {
         "study": NAME,
         "experiment_name": config.experiment_name,
-        "seeds": config.study.seeds or [config.seed],
+        "seeds": seeds,
         "interval": METHOD,
         "growth": exponents,
         "texts": [

@@ -10,12 +10,14 @@ from statistics import fmean
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 from matplotlib.transforms import Bbox
 
 from splade.reporting.svg import BLUE, GREY, INK, STYLE
+from splade.studies.intervals import Spread
 from splade.studies.summary import Figure, Row
 
-PANELS = ("accuracy", "f1", "active_tokens", "completeness", "tokens_kl", "size_cosine", "rated_share", "input_share")
+PANELS = ("accuracy", "f1", "active_tokens", "completeness", "tokens_kl", "overlap", "rated_share", "input_share")
 """Figures worth a panel, in this order; `MAX_PANELS` of them that were measured are drawn."""
 MAX_PANELS = 6
 
@@ -23,6 +25,10 @@ GROUNDED = "share of contribution on rated words, with the right sign (%)"
 IN_TEXT = "share of contribution on words in the text (%)"
 FEWEST_TICKS = 3
 """Ticks at 1, 2 and 5 are enough if there are so many of them."""
+MOST_TICKS = 5
+"""Below a panel of `draw_variations`."""
+TICK_GAP = 4
+"""Between the labels of two ticks, in points; about a blank."""
 MARKERS = "osD^vP*X"
 POINT_SIZE = 7
 """Of a marker, in points."""
@@ -44,6 +50,8 @@ def draw_variations(
             _panel(axes, rows, figure)
         every[0].set_yticks(range(len(rows)), [row.name for row in rows])
         every[0].invert_yaxis()
+        for axes in every:
+            _thin_ticks(canvas, axes)
         return _save(canvas, folder, name)
 
 
@@ -53,15 +61,39 @@ def _panel(axes: Axes, rows: Sequence[Row], figure: Figure) -> None:
         value = row.figures.get(figure.key)
         if value is None:
             continue
-        half = None if value.half is None else scale * value.half
         axes.plot(
             [scale * v for v in value.values], [place] * len(value.values), ".", color=INK, markersize=3, zorder=4
         )
-        axes.errorbar(scale * value.mean, place, xerr=half, fmt="o", color=BLUE, markersize=5, capsize=2)
+        bar = _bar(value, scale)
+        axes.errorbar(scale * value.mean, place, xerr=bar, fmt="o", color=BLUE, markersize=5, capsize=2)
     if figure.log:
         axes.set_xscale("log")
     axes.set_xlabel(figure.heading)
     axes.grid(axis="x", color=GREY, alpha=0.25)
+
+
+def _bar(value: Spread, scale: float) -> list[list[float]] | None:
+    """The interval as matplotlib takes it: how far below the mean, how far above."""
+    return None if value.sides is None else [[scale * side] for side in value.sides]
+
+
+def _thin_ticks(canvas: Canvas, axes: Axes) -> None:
+    """As many ticks below a panel as have room for their labels."""
+    low, high = axes.get_xlim()
+    decades = axes.get_xscale() == "log" and high / low > 100  # else powers of ten would be too few
+    axes.xaxis.set_minor_locator(NullLocator())
+    if not decades:
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+    for most in range(MOST_TICKS, 1, -1):
+        axes.xaxis.set_major_locator(LogLocator(numticks=most) if decades else MaxNLocator(most - 1))
+        canvas.draw_without_rendering()  # the layout gives the panels their widths
+        boxes = [
+            label.get_window_extent().padded(TICK_GAP * canvas.dpi / 72 / 2)
+            for tick, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+            if low <= tick <= high
+        ]
+        if not any(box.count_overlaps(boxes[:index]) for index, box in enumerate(boxes)):
+            return
 
 
 def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
@@ -79,9 +111,7 @@ def draw_frontier(folder: Path, name: str, rows: Sequence[Row]) -> list[Path]:
             own = [(n, row) for n, row in shown if row.name.split(" / ")[0] == kind]
             for _, row in own:
                 x, y = row.figures["active_tokens"], row.figures[score]
-                axes.errorbar(
-                    x.mean, 100 * y.mean, None if y.half is None else 100 * y.half, x.half, color=GREY, linewidth=0.8
-                )
+                axes.errorbar(x.mean, 100 * y.mean, _bar(y, 100), _bar(x, 1), color=GREY, linewidth=0.8)
             points = axes.scatter(
                 [row.figures["active_tokens"].mean for _, row in own],
                 [100 * row.figures[score].mean for _, row in own],

@@ -59,10 +59,9 @@ def compare_with_others(config: Config, *, overwrite: bool, console: Console, ou
     variation = Variation(OWN, {"evaluation.dense_baseline": True})
     run = run_study(NAME, config, [variation], overwrite=overwrite, console=console)
     results: dict[str, list[dict[str, Any]]] = {}
-    for part in run.parts:
-        if (part.folder / "results.json").exists():
-            for name, found in compare_part(part, config.study.explained).items():
-                results.setdefault(name, []).append(found | {"explain_ms": 1000 * found["explain_seconds"]})
+    for part in run.finished:
+        for name, found in compare_part(part, config.study.explained).items():
+            results.setdefault(name, []).append(found | {"explain_ms": 1000 * found["explain_seconds"]})
     rows = rows_of(results, FIGURES)
     figures = measured(rows, FIGURES)
     headings, cells = cells_of(rows, figures, "model")

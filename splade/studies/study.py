@@ -18,17 +18,27 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from splade.config.load import vary
+from splade.config.load import load_config, vary
 from splade.config.schema import Config, StudyConfig
 from splade.data.loader import load_dataset
-from splade.errors import CheckpointError, ConfigError, TrainingError
-from splade.pipelines import prepare, run_experiment
+from splade.data.types import Dataset, TaggedSplit, TextSplit
+from splade.errors import CheckpointError, ConfigError, LexicalSAEError, TrainingError
+from splade.pipelines import measure_again, prepare, run_experiment
 from splade.run_folder import fingerprint, run_id
 from splade.studies.kinds import Variation
 from splade.training.checkpoint import newest_checkpoint
 from splade.utils.cuda import reset_peak_rss
 
-State = Literal["new", "begun", "finished", "other"]
+State = Literal["new", "begun", "finished", "measured otherwise", "other"]
+
+TO_DO: dict[State, str] = {
+    "new": "to run",
+    "begun": "to go on with",
+    "finished": "finished",
+    "measured otherwise": "to measure again",
+    "other": "other settings there",
+}
+"""What a dry run says of a part."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,12 @@ class StudyRun:
     name: str
     config: Config
     parts: list[Part]
+    finished: list[Part]
+    """Those of them that could be run."""
     results: dict[str, list[dict[str, Any]]]
-    """The results of each variation, one a seed that could be trained."""
+    """The results of each variation, one a seed that could be run."""
     notes: list[str]
-    """Sentences a reader should not miss: what could not be trained."""
+    """Sentences a reader should not miss: what could not be run, and why."""
 
     @property
     def folder(self) -> Path:
@@ -105,9 +117,12 @@ def run_study(
     overwrite: bool = False,
     console: Console | None = None,
 ) -> StudyRun:
-    """Run what is not finished yet: a part that was interrupted goes on from its checkpoint, a finished one is read.
+    """Run what is not finished yet: a part that was interrupted goes on from its checkpoint, a finished one is read, or
+    measured again if only that is to be done otherwise.
 
-    Parts that were run with other settings or data are an error before anything is run, unless to `overwrite` them.
+    Missing data, and parts that were run with other settings or data, are an error before anything is run, the latter
+    unless to `overwrite` them. What shows only when a part is built or trained (its backbone, its words) is noted, and
+    the others are run; if all parts fail for one reason, that is the error.
     """
     console = console or Console(quiet=True)
     parts = plan(name, config, variations)
@@ -123,20 +138,26 @@ def run_study(
     if done:
         _say(console, f"{done} of {len(parts)} parts are finished and are not run again.")
     results: dict[str, list[dict[str, Any]]] = {part.variation.name: [] for part in parts}
-    notes = []
+    finished: list[Part] = []
+    failures: dict[str, LexicalSAEError] = {}
     for number, (part, state) in enumerate(zip(parts, states, strict=True), 1):
         if state != "finished":
             _say(console, f"Part {number} of {len(parts)}: {part.title}")
             try:
                 _run_part(part, state, console)
-            except TrainingError as error:  # the others may well be trained
-                notes.append(f"{part.title}: {error}")
-                _say(console, notes[-1])
+            except LexicalSAEError as error:  # the others may well be run
+                failures[f"{part.title}: {error}"] = error
+                _say(console, f"{part.title}: {error}")
                 continue
+        finished.append(part)
         results[part.variation.name].append(_read_results(part.folder))
-    if not any(results.values()):
-        raise TrainingError(f"No part of the study could be trained. {notes[0]}")
-    return StudyRun(name, config, parts, results, notes)
+    notes = list(failures)
+    if not finished:
+        reasons = list(failures.values())
+        if len(set(map(str, reasons))) == 1:
+            raise reasons[0]
+        raise TrainingError(f"No part of the study could be run. {notes[0]}")
+    return StudyRun(name, config, parts, finished, results, notes)
 
 
 def check_study(name: str, config: Config, variations: Sequence[Variation]) -> Iterable[str]:
@@ -145,13 +166,12 @@ def check_study(name: str, config: Config, variations: Sequence[Variation]) -> I
     for part, state in zip(parts, part_states(parts), strict=True):
         ready = prepare(part.config, overwrite=True)
         settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in part.variation.settings.items())
-        what = {"new": "to run", "begun": "to go on with", "finished": "finished", "other": "other settings there"}
-        yield f"{part.title} ({what[state]}): {ready.trainer.total} steps; {settings or 'as in the file'}"
+        yield f"{part.title} ({TO_DO[state]}): {ready.trainer.total} steps; {settings or 'as in the file'}"
 
 
 def part_states(parts: Sequence[Part]) -> list[State]:
     """What is already there of each part. Data sets are read once each, so a missing one shows before the first run."""
-    identities: dict[int, tuple[str, str]] = {}
+    states: dict[int, State] = {}
     by_data: dict[str, list[int]] = {}
     for index, part in enumerate(parts):
         config = part.config
@@ -160,27 +180,42 @@ def part_states(parts: Sequence[Part]) -> list[State]:
     for indices in by_data.values():
         first = parts[indices[0]].config
         dataset = load_dataset(first.data, first.seed, first.task)
-        for index in indices:
-            config = parts[index].config
-            identities[index] = (run_id(config, dataset), fingerprint(config, dataset))
-    return [_state(part.folder, *identities[index]) for index, part in enumerate(parts)]
+        states |= {index: _state(parts[index].config, dataset) for index in indices}
+    return [states[index] for index in range(len(parts))]
 
 
-def _state(folder: Path, run: str, whole: str) -> State:
+def _state(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> State:
+    folder = Path(config.output_dir)
     results = _read_results(folder)
-    if results.get("fingerprint") == whole:
+    if results.get("fingerprint") == fingerprint(config, dataset):
         return "finished"
+    if results and results.get("fingerprint") == _measured_as_before(config, dataset):
+        return "measured otherwise"
     try:
         checkpoint, _ = newest_checkpoint(folder / "checkpoints")
     except CheckpointError:
         return "other" if results else "new"
-    return "begun" if checkpoint.state.get("run_id") == run else "other"
+    return "begun" if checkpoint.state.get("run_id") == run_id(config, dataset) else "other"
+
+
+def _measured_as_before(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str | None:
+    """The fingerprint of ``config`` with the `evaluation` of the run in its folder; None if the saved model alone does
+    not give what is asked for now."""
+    folder = Path(config.output_dir)
+    try:
+        before = load_config(folder / "config.yaml").evaluation
+    except ConfigError:
+        return None
+    trained = (folder / "model").is_dir() and before.dense_baseline == config.evaluation.dense_baseline
+    return fingerprint(dataclasses.replace(config, evaluation=before), dataset) if trained else None
 
 
 def _run_part(part: Part, state: State, console: Console) -> None:
     gc.collect()  # the model of the part before
     reset_peak_rss()
-    if state == "begun":
+    if state == "measured otherwise":
+        measure_again(part.config, console=console)
+    elif state == "begun":
         run_experiment(part.config, resume=True, console=console)
     else:
         run_experiment(part.config, overwrite=True, console=console)
@@ -196,7 +231,9 @@ def _read_results(folder: Path) -> dict[str, Any]:
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.+-]+", "_", name).strip("._") or "variation"
+    """A folder for what is called ``name``, never one of the study's own files (`results.json`, `table.md`, plots)."""
+    plain = re.sub(r"[^\w.+-]+", "_", name).strip("._") or "variation"
+    return re.sub(r"\.(json|md|png|svg)$", r"_\1", plain, flags=re.IGNORECASE)
 
 
 def _say(console: Console, sentence: str) -> None:

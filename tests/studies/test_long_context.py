@@ -115,6 +115,16 @@ class TestCommand:
         assert done.exit_code == 0, done.output
         assert (tmp_path / "out" / "long_context" / "model" / "seed_42" / "results.json").exists()
 
+    def test_a_saved_model_has_no_seeds(
+        self, run_study_cli: Callable[..., Result], toy_run: ToyRun, tmp_path: Path
+    ) -> None:
+        saved = ["--model", str(toy_run.folder / "model")]
+        expect_sentence(run_study_cli("long-context", *saved, "--seeds", "0,1"), "Both --seeds and --model were given")
+        expect_sentence(run_study_cli("long-context", "--tiny", "--seeds", "0,1"), "Both --seeds and --tiny were given")
+        sets = {"study__lengths": [48], "study__needles": 2, "study__seeds": [0, 1]}  # of a file that trains elsewhere
+        assert run_study_cli("long-context", *saved, **sets).exit_code == 0
+        assert read_json(tmp_path / "out" / "long_context" / "results.json")["seeds"] == [42]
+
     def test_lengths_beyond_the_backbone(self, run_study_cli: Callable[..., Result], toy_run: ToyRun) -> None:
         done = run_study_cli("long-context", "--model", str(toy_run.folder / "model"), study__lengths=[32, 128])
         expect_sentence(done, "study.lengths has 128, but the backbone reads 64 tokens")
