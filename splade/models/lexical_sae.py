@@ -189,14 +189,16 @@ class LexicalSAE(nn.Module):
 
         `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag` takes. Where a support proposes
         fewer, nearly all that it proposes start active. The score that a quarter of the target's tokens exceed becomes
-        the gate's unit, the mean number of positions a row the pooling's, and the first batch's rows, as they are
-        then, fix the head's.
+        the gate's unit, and the mean number of positions a row the pooling's.
         """
         was_training = self.training
         self.eval()
         scores, rows, positions = [], 0, 0
         for batch in batches:
-            sequence = self._encode(batch)
+            ids, mask, *words = (tensor.to(self.device) for tensor in batch)
+            sequence = self(ids, mask)
+            if words:
+                sequence = self.by_word(sequence, words[0])
             scores.append(self.encoder.pooled_scores(sequence))
             rows, positions = rows + sequence.num_rows, positions + int((sequence.row_of_position >= 0).sum())
         self.encoder.pooling.calibrate(positions / rows)
@@ -207,14 +209,7 @@ class LexicalSAE(nn.Module):
             scale = max(strong, SMALLEST_SCALE)
             theta = max(float(np.quantile(every, 1 - share)), SMALLEST_START * scale)
             self.encoder.gate.calibrate(theta, scale)
-            self.head.calibrate(self._pool(self._encode(batches[0]))[0])
         self.train(was_training)
-
-    def _encode(self, batch: tuple[Tensor, ...]) -> SparseSequence:
-        """Ids and mask (B, L), and the words (B, L) where rows are words."""
-        ids, mask, *words = (tensor.to(self.device) for tensor in batch)
-        sequence = self(ids, mask)
-        return self.by_word(sequence, words[0]) if words else sequence
 
     def save_pretrained(self, folder: str | Path, **record: object) -> str:
         """Write the model to a folder; see `splade.models.saving`. Returns the content hash."""

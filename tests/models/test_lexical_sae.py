@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.heads import INPUT_LENGTH
 from splade.models.layers.activation import GATES
 from splade.models.lexical_sae import LexicalSAE
 from tests.builders import build_model, encode, toy_reviews
@@ -137,13 +136,6 @@ def test_calibration_starts_near_the_number_of_active_tokens_asked_for(folder: P
     assert 0.5 * active <= state.rows.counts.float().mean() <= 1.6 * active
     theta = model.encoder.gate.theta
     torch.testing.assert_close(theta, theta[:1].expand_as(theta))
-
-
-def test_calibration_fixes_the_heads_input_by_the_rows_as_the_gate_leaves_them(folder: Path) -> None:
-    model = build_model(folder, "full", active=24, head="tied_mlp")
-    rows = model.classify(model(*encode(model, toy_reviews(32)[0]))).rows
-    lengths = (rows.to_dense() @ model.head.words.float()).norm(dim=1)
-    assert lengths.mean().item() == pytest.approx(INPUT_LENGTH, rel=1e-2)
 
 
 def test_calibration_leaves_the_mode_as_it_was(folder: Path) -> None:
