@@ -19,9 +19,9 @@ HEADS: Registry[type[nn.Module]] = Registry("head")
 # Start of the first layer's bias: every unit begins open, so that the head begins as a linear map of the words.
 INITIAL_BIAS = 0.1
 
-# Length of a word's embedding in the tied head: the sum over a sentence's few dozen active words of value ~2 is then about
-# as large as a backbone's hidden state, for which the learning rates are made. Making the sum equally long on all data,
-# however many tokens are active, cost a tagger 3 points of F1 in 300 steps and gained a classifier of reviews nothing.
+# Length of a word's embedding in the tied head: the sum over a sentence's few dozen active words of value ~2 is then
+# about as large as a backbone's hidden state, for which the learning rates are made. Making the sum equally long on all
+# data, however many tokens are active, cost a tagger 3 points of F1 in 300 steps and gained nothing on reviews.
 EMBEDDING_NORM = 0.3
 
 # Spread of a B-cos head's word weights at the start: one stride of the optimiser, so that the words training meets soon
