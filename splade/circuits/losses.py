@@ -77,7 +77,7 @@ class ClassCentroids(nn.Module, ABC):
 
     def unit(self, attribution: SparseRows) -> SparseRows:
         """Sizes of attribution, of length 1 a row."""
-        return _normalised(attribution.with_value(attribution.value.abs()))
+        return attribution.with_value(attribution.value.abs()).normalised()
 
     def similarities(self, attribution: SparseRows) -> Tensor:
         """(R, C) cosine between each row's sizes and each class centroid."""
@@ -165,18 +165,13 @@ class CentroidCosine(ClassCentroids):
         return torch.where(usable, cosine, 0.0)
 
 
-def _normalised(attribution: SparseRows) -> SparseRows:
-    norm = attribution.sum_rows(attribution.value**2).clamp(min=1e-12).sqrt()
-    return attribution.with_value(attribution.value / norm[attribution.row])
-
-
 def sharpness_loss(state: CircuitState, attribution: SparseRows) -> Tensor:
     """(R,) 1 − Hoyer(a) = (‖a‖₁/‖a‖₂ − 1)/(√n − 1) over a row's n active tokens: 0 if one carries all, 1 if all alike.
 
     Zero for rows of fewer than two active tokens, which cannot be any sharper.
     """
     active = attribution.sum_rows((state.rows.value > 0).float())  # (R,): n
-    ratio = attribution.sum_rows(_normalised(attribution).value.abs())  # (R,)
+    ratio = attribution.sum_rows(attribution.normalised().value.abs())  # (R,)
     return torch.where(active > 1, (ratio - 1) / (active.clamp(min=2).sqrt() - 1), 0.0)
 
 

@@ -111,12 +111,12 @@ class SeparationMeter:
 
     def add(self, state: CircuitState, attribution: SparseRows, classes: Tensor) -> None:
         inside = circuit_mask(attribution, state.rows.value > 0, self.share)
-        circuit = _unit(attribution, attribution.value * inside)
+        circuit = attribution.with_value(attribution.value * inside).normalised().value
         index = (classes[attribution.row] * self._sizes.shape[1] + attribution.token).cpu()
         for sums, unit in (
             (self._signed, circuit),
             (self._sizes, circuit.abs()),
-            (self._whole, _unit(attribution, attribution.value.abs())),
+            (self._whole, attribution.normalised().value.abs()),
         ):
             sums.view(-1).index_add_(0, index, unit.cpu())
         says = attribution.sum_rows(attribution.value.abs()) > 0  # a row of which every token says 0 has no circuit
@@ -170,11 +170,6 @@ class SeparationMeter:
 
 def _jaccard(a: frozenset[int], b: frozenset[int]) -> float:
     return len(a & b) / len(a | b) if a | b else 0.0
-
-
-def _unit(rows: SparseRows, value: Tensor) -> Tensor:
-    """(N,) values of length 1 a row."""
-    return value / rows.sum_rows(value**2).sqrt().clamp(min=1e-12)[rows.row]
 
 
 def _mean(values: list[float]) -> float | None:

@@ -92,6 +92,11 @@ class SparseRows:
         value = self.value if value is None else value
         return torch.zeros(self.num_rows, dtype=value.dtype, device=value.device).index_add(0, self.row, value)
 
+    def normalised(self) -> SparseRows:
+        """With values of length 1 a row; a row of zeros stays one."""
+        length = self.sum_rows(self.value**2).clamp(min=1e-12).sqrt()  # (R,)
+        return self.with_value(self.value / length[self.row])
+
     def rank_in_row(self, score: Tensor) -> Tensor:
         """(N,) rank of each entry within its row by descending score, 0 the highest; ties by vocabulary order."""
         by_score = torch.argsort(score, descending=True, stable=True)
