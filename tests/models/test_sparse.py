@@ -57,3 +57,12 @@ def test_to_dense_passes_the_gradient_to_the_values() -> None:
     weight = torch.arange(20.0).view(2, 10)
     (sparse.with_value(value).to_dense() * weight).sum().backward()
     assert value.grad.tolist() == [1.0, 4.0, 14.0]
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_normalised_rows_have_length_1_or_stay_zero(rows: list[dict[int, float]]) -> None:
+    sparse = sparse_rows(*rows)
+    dense, unit = sparse.to_dense(), sparse.normalised().to_dense()
+    length = dense.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(unit, torch.where(length > 1e-6, dense / length.clamp(min=1e-6), dense * 1e6))
