@@ -1,1 +1,1 @@
-"""Speed and memory beside the alternatives: `python -m benchmarks [projection|encode]`, or `make bench`."""
+"""Speed and memory beside the alternatives: `python -m benchmarks [projection|training|encode]`, or `make bench`."""

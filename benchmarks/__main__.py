@@ -15,11 +15,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import encode, projection
+from benchmarks import encode, projection, training
 from benchmarks.measure import Result
 from splade.errors import LexicalSAEError
 
-BENCHMARKS: dict[str, Callable[..., list[Result]]] = {"projection": projection.run, "encode": encode.run}
+BENCHMARKS: dict[str, Callable[..., list[Result]]] = {
+    "projection": projection.run,
+    "training": training.run,
+    "encode": encode.run,
+}
 OUTPUT = Path("results/benchmarks.json")
 
 

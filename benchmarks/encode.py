@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
-from benchmarks.measure import Goal, Result, Rival, Work, compare, seconds_ratio
+from benchmarks.measure import Goal, Result, Rival, Work, compare, data_root, seconds_ratio
 from splade.config.schema import DataConfig, ModelConfig, SupportName
 from splade.data.batching import LengthBucketedBatches, collate, encode_texts
 from splade.data.packaged import packaged_source
-from splade.data.root import ENVIRONMENT_VARIABLE, root_source
+from splade.data.root import root_source
 from splade.errors import DataError, LexicalSAEError
 from splade.models.backbone import Backbone
 from splade.models.encoder import SparseSequence
@@ -37,8 +35,6 @@ Until = Literal["backbone", "product", "rows"]
 SUPPORTS: tuple[SupportName, ...] = ("full", "neighbourhood")
 FASTER = {"full": 2.5, "neighbourhood": 4.5}
 LARGEST_MEMORY = 0.45
-BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
-"""Where a data root may lie when no setting names one."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +50,7 @@ class Job:
 
 def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], str]:
     """Reviews of the data root's IMDB, else of the packaged reviews, and where they are from."""
-    if root is None and not os.environ.get(ENVIRONMENT_VARIABLE) and BESIDE.is_dir():
-        root = str(BESIDE)
-    source = root_source(DataConfig(dataset_name="imdb", root=root))
+    source = root_source(DataConfig(dataset_name="imdb", root=data_root(root)))
     if source is not None:
         texts, origin = source.splits["test"]().texts, "IMDB of the data root"
     else:

@@ -286,9 +286,9 @@ def evaluate_model(
     return results | {"vocab_size": model.vocab_size}
 
 
-def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> dict[str, Any]:
-    """The same backbone, data, batches and steps, the masked-LM warm-up among them, with an ordinary head."""
-    config, folder = run.config, Path(run.config.output_dir) / "dense"
+def dense_trainer(run: PreparedRun, folder: Path, console: Console | None = None) -> Trainer:
+    """Of the same backbone, data, batches and steps, the masked-LM warm-up among them, with an ordinary head."""
+    config = run.config
     seed_everything(config.seed)
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
     backbone.to(run.accelerator.device)
@@ -297,7 +297,7 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
     warm = config.training.mlm_warmup_steps > 0
     opening = mlm_warmup(backbone, tokenizer, run.train, config, run.batch_size) if warm else []
     model = DenseClassifier(backbone, run.dataset.label_names, config.model.hidden_size, config.model.dtype)
-    trainer = Trainer(
+    return Trainer(
         model,
         run.train,
         run.validation,
@@ -311,8 +311,14 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
         title="dense baseline",
         opening=opening,
     )
+
+
+def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> dict[str, Any]:
+    """Train and measure what `dense_trainer` is of."""
+    folder = Path(run.config.output_dir) / "dense"
+    trainer = dense_trainer(run, folder, console)
     outcome = trainer.run(resume and (folder / "checkpoints").exists())
-    logits = all_logits(model, run.test, config.evaluation.batch_size)
+    logits = all_logits(trainer.model, run.test, run.config.evaluation.batch_size)
     if run.accelerator.is_main_process:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     return {

@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import encode, projection
+from benchmarks import encode, projection, training
 from benchmarks.measure import Goal, Measurement, Result, Rival, compare, seconds_ratio
 from benchmarks.projection import Problem, Size
 from splade.errors import DataError, LexicalSAEError
@@ -127,6 +127,46 @@ def test_encode_reports_every_rival_and_goal(
     assert [each["goal"] for each in figures["goals"]] == [">= 2.5", "<= 0.45", ">= 4.5", "<= 0.45"]
 
 
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_call_trains_on_from_the_last_one(tiny_backbone_path: Path, tmp_path: Path, dense: bool) -> None:
+    _write_imdb(tmp_path, toy_reviews(64)[0])
+    config = _training_job(tiny_backbone_path).load(str(tmp_path))
+    work = training.build(config, dense, steps=3)
+    first, second = work(), work()
+    assert first["rows"] == second["rows"] == 3 * 4
+    assert ("active" in first) is not dense
+    assert not Path(config.output_dir).exists()  # nothing is written
+
+
+def test_training_reports_both_rivals_and_goals_and_leaves_out_what_is_missing(
+    tiny_backbone_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training, "compare", _compare_here)
+    _write_imdb(tmp_path, toy_reviews(64)[0])
+    job = _training_job(tiny_backbone_path)
+    missing = training.Job("Elsewhere", job.config, job.variation, (*job.settings, "data.train_file=nowhere.csv"))
+    (result,) = training.run(rounds=2, steps=2, jobs=(missing, job), root=str(tmp_path))
+    figures = result.to_json()
+    assert [each["name"] for each in figures["measurements"]] == ["dense head", "Lexical-SAE"]
+    assert [each["goal"] for each in figures["goals"]] == ["<= 2", "<= 2"]
+    assert all(each["facts"]["s_a_step"] == 0.5 for each in figures["measurements"])
+    assert "Elsewhere: " in capsys.readouterr().err
+    with pytest.raises(DataError, match="None of the benchmark's data sets is there"):
+        training.run(jobs=(missing,), root=str(tmp_path))
+
+
+@pytest.mark.parametrize("job", training.JOBS, ids=lambda job: job.title)
+def test_jobs_are_those_of_the_configs(job: training.Job) -> None:
+    config = job.load("nowhere")
+    assert config.data.root == "nowhere" and config.training.max_steps == training.RUN_STEPS
+    assert (config.task == "tagging") is ("tagging" in job.title)
+
+
+def _training_job(backbone: Path) -> training.Job:
+    settings = (f"model.name={backbone}", "training.batch_size=4", "training.active_target=5", "data.max_length=16")
+    return training.Job("reviews", "multi_dataset_minilm.yaml", "imdb", settings)
+
+
 def _job(folder: Path) -> encode.Job:
     return encode.Job(tuple(toy_reviews(9)[0]), backbone=str(folder), max_length=16, batch_size=4, active=10)
 
@@ -186,4 +226,4 @@ def test_an_unknown_benchmark_is_refused(monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert "the choices are: projection, encode" in capsys.readouterr().err
+    assert "the choices are: projection, training, encode" in capsys.readouterr().err

@@ -136,20 +136,15 @@ class Trainer:
                 for line in self.opening:
                     self._write_line(line)
             self._find_learning_rate()
-        self.model.train()
-        self.average.train()
-        self.optimizer.train()
+        self.start()
         started, stopped = time.perf_counter() - self.seconds, self._out_of_patience
         with (
             interruptible(self._say) as interrupted,
             TrainingProgress(self.console, self.title, self.total, self.step) as progress,
         ):
             while self.step < self.total and not stopped:
-                if self.step == self.warmup:
-                    self._start_circuit_phase()
                 began = time.perf_counter()
-                loss, totals, leave = self._optimise(interrupted())
-                self.step += 1
+                loss, totals, leave = self.advance(interrupted())
                 self.seconds, self.step_seconds = (
                     time.perf_counter() - started,
                     self.step_seconds + time.perf_counter() - began,
@@ -180,6 +175,20 @@ class Trainer:
             {self.validation_task.figure: self.kept.score, "ce": self.kept.ce, "active": self.kept.active},
             stopped,
         )
+
+    def start(self) -> None:
+        """Put everything into its state for training."""
+        self.model.train()
+        self.average.train()
+        self.optimizer.train()
+
+    def advance(self, interrupted: bool = False) -> tuple[float, Totals, bool]:
+        """One step after `start`, without validation, log or checkpoint; see `_optimise`."""
+        if self.step == self.warmup:
+            self._start_circuit_phase()
+        done = self._optimise(interrupted)
+        self.step += 1
+        return done
 
     def _optimise(self, interrupted: bool = False) -> tuple[float, Totals, bool]:
         """One optimiser step over its accumulated batches; also tells whether any process was `interrupted`."""
@@ -290,9 +299,7 @@ class Trainer:
         try:
             yield
         finally:
-            self.model.train()
-            self.average.train()
-            self.optimizer.train()
+            self.start()
 
     @torch.no_grad()
     def _validate(self) -> dict[str, float]:
