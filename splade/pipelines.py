@@ -38,7 +38,7 @@ from splade.tagging import explain_tags_batch
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
 from splade.training.mlm import mlm_warmup
-from splade.training.recipes import RECIPES, resolved
+from splade.training.recipes import RECIPES, resolved, without_effect
 from splade.training.selection import asks_for_sparsity
 from splade.training.task import TASKS, ClassificationTask, TaggingTask, Task
 from splade.utils.atomic import write_json
@@ -93,7 +93,8 @@ def prepare(
     if not accelerator.is_main_process:
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed, config.task)
-    for line in (f"Data: {dataset.source}", *(f"Note: {note}" for note in dataset.notes)):  # before hours of training
+    early = [*dataset.notes, *without_effect(config)]
+    for line in (f"Data: {dataset.source}", *(f"Note: {note}" for note in early)):  # before hours of training
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
@@ -136,7 +137,7 @@ def prepare(
         console=console,
         opening=opening,
     )
-    notes = [*dataset.notes, *_notes(config, train, test, backbone, max_length)]
+    notes = [*early, *_notes(config, train, test, backbone, max_length)]
     seconds = time.perf_counter() - started
     return PreparedRun(
         config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes, seconds

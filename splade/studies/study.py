@@ -161,12 +161,20 @@ def run_study(
 
 
 def check_study(name: str, config: Config, variations: Sequence[Variation]) -> Iterable[str]:
-    """A dry run: build every part, as its training would, and say in a line each what it would do."""
-    parts = plan(name, config, variations)
+    """A dry run: build every part, as its training would, and say in a line each what it would do, or why it cannot;
+    then, if some cannot, that is the error."""
+    parts, failures = plan(name, config, variations), 0
     for part, state in zip(parts, part_states(parts), strict=True):
-        ready = prepare(part.config, overwrite=True)
+        try:
+            ready = prepare(part.config, overwrite=True, dry_run=True)
+        except LexicalSAEError as error:
+            failures += 1
+            yield f"{part.title}: {error}"
+            continue
         settings = ", ".join(f"{key}={json.dumps(value)}" for key, value in part.variation.settings.items())
         yield f"{part.title} ({TO_DO[state]}): {ready.trainer.total} steps; {settings or 'as in the file'}"
+    if failures:
+        raise TrainingError(f"{failures} of {len(parts)} parts cannot be run as they are; the lines above say why.")
 
 
 def part_states(parts: Sequence[Part]) -> list[State]:

@@ -21,6 +21,10 @@ CONSTRAINT_SLACK = 0.5
 """A checkpoint satisfies CE ≤ τ when the moving average of (CE − τ)/τ is at most this: τ is a lower quartile of noisy
 batches, so the mean of a model just as good as the warm-up's lies above it."""
 
+WANTED_SLACK = 0.1
+"""The same where τ comes from `training.target_accuracy` and is itself a mean: λ holds the cross-entropy about there,
+now a little above and now below."""
+
 KEPT_CHECKPOINTS = 2
 """The newest, and the one before it in case the newest is damaged."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
-from splade.config.schema import Anchor, Config, Gate
+from splade.config.schema import Anchor, Config, Gate, LossWeights, ModelConfig
 from splade.registry import Registry
 
 CIRCUIT_LOSSES = ("completeness", "separation", "sparsity", "sharpness", "frequency")
@@ -101,3 +101,32 @@ def resolved(config: Config) -> Config:
         model=replace(config.model, gate=config.model.gate or recipe.gate),
         training=replace(training, weight_ema=average or 0.0, anchor=anchor),
     )
+
+
+def without_effect(config: Config) -> list[str]:
+    """A sentence on each setting that was changed and that nothing in this run looks at."""
+    recipe, model, training = RECIPES.get(config.training.recipe), config.model, config.training
+    lacking = [name for name in CIRCUIT_LOSSES if name not in recipe.circuit_losses]
+    lacking += [] if recipe.guide else ["guide"]
+    idle = {f"training.loss_weights.{name}": f"the recipe '{training.recipe}' has no such loss" for name in lacking}
+    if resolved(config).training.anchor == "none":
+        idle["training.loss_weights.anchor"] = "there is no anchor (training.anchor)"
+    if "neighbourhood" not in model.support:
+        idle["model.neighbours"] = "the support has no neighbourhood"
+    if "dictionary" not in model.support:
+        idle |= dict.fromkeys(("model.dictionary_size", "model.dictionary_file"), "the support has no dictionary")
+    if config.task == "classification":
+        idle |= dict.fromkeys(("model.topk_per_position", "model.word_pieces"), "it is for tagging")
+    return [f"{name} has no effect: {reason}." for name, reason in idle.items() if name in _changed(config)]
+
+
+def _changed(config: Config) -> set[str]:
+    """Names of the settings of model and losses that are not at their defaults."""
+    own = asdict(config.model), asdict(config.training.loss_weights)
+    defaults = asdict(ModelConfig()), asdict(LossWeights())
+    return {
+        f"{section}.{name}"
+        for section, mine, default in zip(("model", "training.loss_weights"), own, defaults, strict=True)
+        for name in mine
+        if mine[name] != default[name]
+    }

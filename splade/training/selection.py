@@ -9,7 +9,7 @@ from torch import Tensor
 
 from splade.circuits.geco import GECOController
 from splade.config.schema import TrainingConfig
-from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH
+from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH, WANTED_SLACK
 from splade.training.recipes import Recipe
 
 
@@ -39,7 +39,8 @@ def satisfies(active: float, recipe: Recipe, geco: GECOController, config: Train
     """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be, if it should."""
     if not recipe.has_circuit_phase:
         return True
-    holds = geco.gap is not None and geco.gap <= CONSTRAINT_SLACK
+    slack = CONSTRAINT_SLACK if config.target_accuracy is None else WANTED_SLACK
+    holds = geco.gap is not None and geco.gap <= slack
     sparse = active <= SPARSE_ENOUGH * config.active_target
     return holds and (sparse or not asks_for_sparsity(recipe, config))
 

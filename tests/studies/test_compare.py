@@ -80,6 +80,13 @@ class TestFrontier:
         ]
         assert not (tmp_path / "out").exists()
 
+    def test_a_dry_run_names_the_part_that_cannot_be_built_and_goes_on(self, run_study_cli: RunStudy) -> None:
+        bad = {"bad": {"model.name": "nowhere/at-all"}, **TWO}
+        done = run_study_cli("frontier", "--dry-run", study__variations=bad)
+        lines = done.stdout.splitlines()
+        assert done.exit_code == 2 and [line.split(",")[0] for line in lines] == ["bad", "short", "long"]
+        assert "nowhere/at-all" in lines[0] and "1 of 3 parts cannot be run" in done.stderr
+
 
 def test_grounded_is_the_mean_over_seeds_of_what_each_seed_has() -> None:
     figures = {"rated_share": spread([0.2, 0.8]), "right_sign": spread([0.5, 1.0])}

@@ -162,6 +162,12 @@ def test_the_constraint_asks_for_cross_entropy_and_sparsity(gap: float | None, a
     assert satisfies(active, RECIPES.get("cajt"), geco, TrainingConfig(active_target=30)) is expected
 
 
+def test_a_bound_that_was_asked_for_is_held_closer() -> None:
+    geco, config = GECOController(10, tau=0.3, gap=0.2), TrainingConfig(active_target=30)
+    asked = replace(config, target_accuracy=0.9)
+    assert satisfies(30.0, RECIPES.get("cajt"), geco, config) and not satisfies(30.0, RECIPES.get("cajt"), geco, asked)
+
+
 def test_sparsity_is_not_asked_of_a_training_without_its_loss() -> None:
     geco, config = GECOController(10, tau=0.3, gap=0.0), TrainingConfig(active_target=30)
     off = replace(config, loss_weights=replace(config.loss_weights, sparsity=0.0))

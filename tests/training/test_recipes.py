@@ -22,7 +22,7 @@ from splade.training.anchors import ANCHORS
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
 from splade.training.optim import parameter_groups
-from splade.training.recipes import RECIPES, resolved
+from splade.training.recipes import RECIPES, resolved, without_effect
 from splade.training.task import ClassificationTask
 from tests.builders import build_model, encode, toy_reviews
 
@@ -105,6 +105,32 @@ class TestResolved:
         assert resolved(load_config(None, settings)).training.weight_ema == 0
         with pytest.raises(ConfigError, match="averages the weights itself"):
             load_config(None, [*settings, "training.weight_ema=0.99"])
+
+    @pytest.mark.parametrize(
+        ("settings", "idle"),
+        [
+            ([], []),
+            (
+                ["training.loss_weights.sharpness=1"],
+                ["training.loss_weights.sharpness has no effect: the recipe 'cajt'"],
+            ),
+            (["training.recipe=cis", "training.loss_weights.sharpness=1"], []),
+            (["training.recipe=baseline", "training.loss_weights.guide=2"], ["training.loss_weights.guide has no"]),
+            (
+                ["model.support=full", "training.loss_weights.anchor=0.1"],
+                ["training.loss_weights.anchor has no effect"],
+            ),
+            (["model.support=full", "training.anchor=register", "training.loss_weights.anchor=0.1"], []),
+            (["model.support=full", "model.neighbours=4"], ["model.neighbours has no effect: the support"]),
+            (["model.dictionary_size=9"], ["model.dictionary_size has no effect: the support has no dictionary."]),
+            (["model.support=neighbourhood+dictionary", "model.dictionary_size=9", "model.neighbours=4"], []),
+            (["model.topk_per_position=20"], ["model.topk_per_position has no effect: it is for tagging."]),
+            (["task=tagging", "model.topk_per_position=20"], []),
+        ],
+    )
+    def test_settings_that_nothing_looks_at_are_named(self, settings: list[str], idle: list[str]) -> None:
+        found = without_effect(load_config(None, settings))
+        assert len(found) == len(idle) and all(map(str.startswith, found, idle))
 
     def test_a_model_names_the_gate_it_was_made_with(self, tmp_path: Path) -> None:
         assert build_model(tmp_path).config.gate == "jumprelu"
