@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import run_experiment
-from tests.builders import build_backbone_folder, toy_reviews
-from tests.runs import overrides, read_json, sets, tiny_config, write_reviews
+from tests.builders import PEOPLE, PLACES, build_backbone_folder, toy_reviews
+from tests.runs import overrides, read_json, sets, tiny_config, write_conll, write_reviews
 
 ROWS = 49  # three batches of 16 and one of a single row, which leaves the second process without any
 STEPS, PER_EPOCH = 8, 4
@@ -26,8 +26,27 @@ PATIENCE = 300  # seconds; a machine may be busy
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Folders of the same run, with its dense baseline, by one process and by two."""
     folder = tmp_path_factory.mktemp("distributed")
-    data, backbone = write_reviews(folder / "data", ROWS, 21, 21), build_backbone_folder(folder, "bert", dropout=0.0)
-    changes = {"evaluation__dense_baseline": True, "training__lr_warmup_steps": 4, "training__learning_rate": 1e-4}
+    data = write_reviews(folder / "data", ROWS, 21, 21)
+    return _by_one_and_by_two(folder, data, evaluation__dense_baseline=True)
+
+
+@pytest.fixture(scope="module")
+def both_taggers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same of a tagger. More words of its sentences name something than not, so that all of them are chosen for the
+    circuit losses: chosen by chance, two processes would choose others than one."""
+    folder = tmp_path_factory.mktemp("distributed_tagging")
+    for name, size in (("train", 33), ("validation", 9), ("test", 9)):
+        people, places = PEOPLE * size, PLACES * size
+        sentences = [[people[i], people[i // 3], "in", *places[i : i + 1 + i % 3]] for i in range(size)]
+        tags = [["B-PER", "I-PER", "O", *["B-LOC"] * (1 + i % 3)] for i in range(size)]
+        write_conll(folder / f"{name}.conll", sentences, tags)
+    files = {f"data__{name}_file": folder / f"{name}.conll" for name in ("train", "validation", "test")}
+    return _by_one_and_by_two(folder, folder, task="tagging", model__support="dictionary", **files)
+
+
+def _by_one_and_by_two(folder: Path, data: Path, **changes: object) -> tuple[Path, Path]:
+    backbone = build_backbone_folder(folder, "bert", dropout=0.0)
+    changes |= {"training__lr_warmup_steps": 4, "training__learning_rate": 1e-4}
     run_experiment(tiny_config(data, backbone, folder / "one", **changes))
     arguments = sets(overrides(data, backbone, folder / "two", **changes))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -60,8 +79,9 @@ def test_both_leave_the_same_files_and_one_process_wrote_them(both: tuple[Path, 
     assert lines[0] == lines[1]
 
 
-def test_the_weights_agree_to_rounding(both: tuple[Path, Path]) -> None:
-    one, two = (load_file(folder / "model" / "model.safetensors") for folder in both)
+@pytest.mark.parametrize("runs", ["both", "both_taggers"])
+def test_the_weights_agree_to_rounding(runs: str, request: pytest.FixtureRequest) -> None:
+    one, two = (load_file(folder / "model" / "model.safetensors") for folder in request.getfixturevalue(runs))
     assert one.keys() == two.keys()
     for name, tensor in one.items():
         if tensor.is_floating_point() and "key.bias" not in name:  # attention ignores it: its gradient is rounding
@@ -81,3 +101,10 @@ def test_the_figures_agree(both: tuple[Path, Path]) -> None:
     assert one["constraint"]["tau"] == pytest.approx(two["constraint"]["tau"], abs=1e-4)
     assert one["validation"] == pytest.approx(two["validation"], abs=1e-2)
     assert one["dense"]["accuracy"] == pytest.approx(two["dense"]["accuracy"], abs=0.05)
+
+
+def test_the_figures_of_taggers_agree(both_taggers: tuple[Path, Path]) -> None:
+    one, two = (read_json(folder / "results.json") for folder in both_taggers)
+    assert one["constraint"]["tau"] == pytest.approx(two["constraint"]["tau"], abs=1e-4)
+    assert one["validation"] == pytest.approx(two["validation"], abs=1e-2)
+    assert one["f1"] == pytest.approx(two["f1"], abs=0.05)
