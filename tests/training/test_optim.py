@@ -114,6 +114,18 @@ def test_adamw_rises_over_the_warmup_and_falls_to_nothing() -> None:
     assert rates[50] == pytest.approx(1.0) and rates[99] < 0.01
 
 
+def test_adamw_steps_as_the_plain_one_does_at_the_same_rate() -> None:
+    ours, plain = (nn.Parameter(torch.linspace(-1, 1, 12).view(3, 4)) for _ in range(2))
+    optimizer = OPTIMIZERS.get("adamw")([{"params": [ours], "lr": 0.1, "weight_decay": 0.5}], 0, 20)
+    reference = torch.optim.AdamW([plain], lr=0.1, weight_decay=0.5, fused=False)
+    for step in range(5):
+        ours.grad, plain.grad = (torch.linspace(0, step + 1, 12).view(3, 4) for _ in range(2))
+        optimizer.step()
+        reference.param_groups[0]["lr"] = optimizer.param_groups[0]["lr"]
+        reference.step()
+    torch.testing.assert_close(ours, plain)
+
+
 class TestCentralisation:
     def test_takes_the_mean_over_inputs_from_matrices_only(self) -> None:
         matrix, vector, idle = (nn.Parameter(torch.zeros(shape)) for shape in ((3, 5), (3,), (2, 2)))
