@@ -15,6 +15,7 @@ from splade.data.batching import EncodedTexts, LengthBucketedBatches, collate, e
 from splade.data.types import TaggedSplit, TextSplit
 from splade.data.words import EncodedWords, encode_words
 from splade.models.iob2 import IOB2
+from splade.models.lexical_sae import POSITIONS_AT_A_TIME
 from splade.registry import Registry
 
 TASKS: Registry[type[Any]] = Registry("task")
@@ -73,11 +74,15 @@ class Task(ABC):
         return LengthBucketedBatches(self.encoded.lengths, batch_size, seed, shuffle)
 
     def in_order(self, batch_size: int, device: torch.device, rows: np.ndarray | None = None) -> Iterator[Batch]:
-        """Every text once, longest first; `rows` limits it to some."""
+        """Every text once, longest first; `rows` limits it to some. Of long texts a batch has fewer than `batch_size`,
+        so that it has no more than POSITIONS_AT_A_TIME positions: a tagger may have hundreds of tokens at each."""
         chosen = np.arange(len(self)) if rows is None else rows
         order = chosen[np.argsort(-self.encoded.lengths[chosen], kind="stable")]
-        for start in range(0, len(order), batch_size):
-            yield self.batch(order[start : start + batch_size]).to(device)
+        while len(order):
+            longest = max(1, int(self.encoded.lengths[order[0]]))
+            texts = min(batch_size, max(1, POSITIONS_AT_A_TIME // longest))
+            yield self.batch(order[:texts]).to(device)
+            order = order[texts:]
 
     def predict(self, model, batch: Batch):  # type: ignore[no-untyped-def]
         """The state of each row: something with `logits` (R, C), and for a LexicalSAE all the rest."""

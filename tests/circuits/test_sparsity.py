@@ -10,7 +10,7 @@ from torch import Tensor
 
 from splade.circuits.core import CircuitState
 from splade.circuits.losses import FREQUENCY_DECAY, expected_active, token_counts
-from splade.circuits.sparsity import COMMON, SPARSITIES, DocumentFrequencyFlops, SparsityLoss
+from splade.circuits.sparsity import COMMON, CROWDED, SPARSITIES, DocumentFrequencyFlops, SparsityLoss
 from splade.models.heads import ReluMLP
 from splade.models.layers.activation import GATES, ThresholdGate
 from tests.builders import sparse_rows
@@ -83,6 +83,22 @@ def test_an_empty_row_harms_nothing(kind: str) -> None:
     here = state(gate, {}, {1: 0.5})  # nothing, and nothing active
     SPARSITIES.get(kind)(VOCAB, 2.0)(here, gate, torch.tensor(5.0)).sum().backward()
     assert gate.raw.grad is None or gate.raw.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("gate", GATES.names())
+@pytest.mark.parametrize("kind", SPARSITIES.names())
+def test_a_crowded_row_is_pressed_on_beyond_its_strongest_whatever_the_average(kind: str, gate: str) -> None:
+    opened, target = gate_of(gate), 2.0
+    most = round(CROWDED * target)
+    crowded = {token: 100.0 + token for token in range(VOCAB)}  # far above θ, where the count has no gradient
+    here = state(opened, crowded, dict(list(crowded.items())[:most]))
+    loss = SPARSITIES.get(kind)(VOCAB, target)(here, opened, torch.tensor(0.0))
+    weakest = here.rows.value[: VOCAB - most].sum() / (opened.unit * target)
+    torch.testing.assert_close(loss, torch.stack([weakest, torch.zeros(())]))
+    loss.sum().backward()
+    grad = here.scores.grad
+    assert grad is not None
+    assert (grad[: VOCAB - most] > 0).all() and (grad[VOCAB - most :] == 0).all()
 
 
 @pytest.mark.parametrize("gate", GATES.names())

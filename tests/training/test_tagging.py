@@ -71,6 +71,17 @@ class TestBatches:
                 assert model.tokenizer.decode(pieces).replace(" ", "") == words[place]
         assert (seen == 1).all()
 
+    def test_batches_to_measure_by_hold_every_sentence_once_and_few_of_the_long_ones(
+        self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        of = task(model, 20)
+        most = 2 * int(of.encoded.lengths.max())
+        monkeypatch.setattr(tasks, "POSITIONS_AT_A_TIME", most)
+        batches = list(of.in_order(5, torch.device("cpu")))
+        assert sorted(np.concatenate([batch.rows for batch in batches]).tolist()) == list(range(20))
+        assert all(batch.input_ids.numel() <= most and len(batch.rows) <= 5 for batch in batches)
+        assert len(batches[0].rows) == 2 < max(len(batch.rows) for batch in batches)
+
     def test_logits_come_back_in_the_order_of_the_words(self, model: LexicalSAE) -> None:
         of = task(model, 12)
         with torch.no_grad():
