@@ -118,6 +118,10 @@ def evaluate(
         Path | None, typer.Option("--config", help="Settings that name the data; without: those of the training.")
     ] = None,
     set_: Sets = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Own test data, in the place of any other: the formats of data.test_file."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -136,7 +140,7 @@ def evaluate(
     training = loaded.record.get("experiment") if config is None else None
     if config is None and training is None:
         raise ConfigError(f"{model} does not say which data it was trained on; name a settings file with --config.")
-    settings = load_config(config, set_ or [], training)
+    settings = load_config(config, [*_only_this(file), *(set_ or [])], training)
     if training is not None and training["data"]["dataset_name"] is None and settings.data.dataset_name is not None:
         # A set named now takes the place of the training's own files.
         settings = replace(settings, data=replace(settings.data, train_file=None, validation_file=None, test_file=None))
@@ -155,6 +159,18 @@ def evaluate(
         print(json.dumps(results))
     else:
         print_results(results, out)
+
+
+def _only_this(file: Path | None) -> list[str]:
+    """Settings by which one file is all the data there is; as the test split, it is the only one that is read."""
+    if file is None:
+        return []
+    nothing = ("dataset_name", "validation_file", "train_split", "validation_split", "test_split")
+    return [
+        *(f"data.{key}=null" for key in nothing),
+        *(f"data.{key}={json.dumps(str(file))}" for key in ("train_file", "test_file")),
+        "data.test_samples=-1",
+    ]
 
 
 @app.command()

@@ -123,6 +123,20 @@ class TestEvaluate:
         done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}")
         assert done.exit_code == 0 and "over 3 texts, every class" in done.stdout
 
+    @pytest.mark.parametrize("trained_on", ["files", "named set"])
+    def test_on_a_file_alone(self, model: Path, tmp_path: Path, trained_on: str) -> None:
+        folder = tmp_path / "model"
+        shutil.copytree(model, folder)
+        if trained_on == "named set":  # which is not there
+            record = read_json(folder / "lexical_sae.json")
+            data = dict.fromkeys(("train_file", "validation_file", "test_file")) | {"dataset_name": "away"}
+            record["experiment"]["data"] |= data | {"test_split": "gone", "test_samples": 2}
+            (folder / "lexical_sae.json").write_text(json.dumps(record))
+        path = write_csv(tmp_path / "it's: own.csv", ["charming", "dull", "witty"], ["positive", "negative", "positive"])
+        done = run_cli("evaluate", "--model", folder, "--file", path)
+        assert done.exit_code == 0, done.output
+        assert "over 3 texts, every class" in done.stdout
+
     def test_a_set_named_takes_the_place_of_the_trainings_files(self, model: Path, tmp_path: Path) -> None:
         for part, texts in (("train", ["charming", "dull"]), ("test", ["witty", "dull", "charming", "tedious"])):
             (tmp_path / "root" / "sst2").mkdir(parents=True, exist_ok=True)

@@ -231,7 +231,7 @@ class TestBadInput:
         path.write_text(json.dumps({"tokens": ["john"], "tags": ["B-PER"]}) + "\n")
         for file, parts in (
             (path, ("holds 'tokens' for tagging, but classification needs 'text'", "trained for classification")),
-            (toy_tagger.data / "test.conll", ("ends in .conll, which classification does not", "--set data.test_file")),
+            (toy_tagger.data / "test.conll", ("ends in .conll, which classification does not", "--file or --config")),
         ):
             done = run_cli("evaluate", "--model", toy_run.folder / "model", "--set", f"data.test_file={file}")
             expect_sentence(done, *parts)

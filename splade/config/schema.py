@@ -139,7 +139,10 @@ class DataConfig:
         if self.dataset_name is None and self.train_file is None:
             raise ValueError("needs a 'dataset_name' or a 'train_file', and has neither")
         if self.train_file is None and (self.validation_file or self.test_file):
-            raise ValueError("has a 'validation_file' or 'test_file' but no 'train_file' to go with it")
+            raise ValueError(
+                "has a 'validation_file' or 'test_file' but no 'train_file' to go with it; name one (to measure a saved "
+                "model on a file alone: lexical-sae evaluate --file)"
+            )
         if self.labels is not None and len(set(self.labels)) < max(2, len(self.labels)):
             raise ValueError("needs two or more different names in 'labels'")
         return self

@@ -95,8 +95,7 @@ def load_test_split(
         names, test = _test_split(config, seed, labels, task)
     except OtherTaskError as error:
         raise DataError(
-            f"{error.found}; the model was trained for {task}, so name data for that, with --set data.test_file=… or "
-            "--config."
+            f"{error.found}; the model was trained for {task}, so name data for that, with --file or --config."
         ) from None
     if names != labels:
         raise DataError(

@@ -108,7 +108,7 @@ def test_an_unknown_key_two_levels_down() -> None:
         ("data.labels=good", "--set: data.labels must be a list, but is 'good'."),
         ("data.labels=[same, same]", "--set: 'data' needs two or more different names in 'labels'."),
         ("data.dataset_name=null", "--set: 'data' needs a 'dataset_name' or a 'train_file', and has neither."),
-        ("data.test_file=a.csv", "has a 'validation_file' or 'test_file' but no 'train_file' to go with it."),
+        ("data.test_file=a.csv", "has a 'validation_file' or 'test_file' but no 'train_file' to go with it; name one"),
         ("study.seeds=[1, 1]", "--set: study.seeds must not name a number twice, but is [1, 1]."),
         ("study.seeds=[]", "--set: study.seeds must not be empty, but is []."),
         ("study.seeds=3", "--set: study.seeds must be a list, but is 3."),
