@@ -140,8 +140,8 @@ class DataConfig:
             raise ValueError("needs a 'dataset_name' or a 'train_file', and has neither")
         if self.train_file is None and (self.validation_file or self.test_file):
             raise ValueError(
-                "has a 'validation_file' or 'test_file' but no 'train_file' to go with it; name one (to measure a saved "
-                "model on a file alone: lexical-sae evaluate --file)"
+                "has a 'validation_file' or 'test_file' but no 'train_file' to go with it; name one (to measure a "
+                "saved model on a file alone: lexical-sae evaluate --file)"
             )
         if self.labels is not None and len(set(self.labels)) < max(2, len(self.labels)):
             raise ValueError("needs two or more different names in 'labels'")
