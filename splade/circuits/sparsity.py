@@ -55,7 +55,7 @@ class SparsityLoss(nn.Module, ABC):
     def crowding(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
         """(R,) Σ_j s_j/(unit·target) over a row's active tokens j beyond its CROWDED·target strongest."""
         rows = state.rows
-        beyond = ~rows.strongest(round(CROWDED * self.target))
+        beyond = (rows.value > 0) & ~rows.strongest(round(CROWDED * self.target))
         return rows.sum_rows(rows.value * beyond) / (gate.unit * self.target)
 
     @abstractmethod
