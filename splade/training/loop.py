@@ -33,6 +33,7 @@ from splade.training.optim import (
     centralise_gradients,
     centralised_parameters,
     hold_thresholds,
+    limit_active,
     parameter_groups,
 )
 from splade.training.progress import TrainingProgress
@@ -228,6 +229,8 @@ class Trainer:
         self.average.update(self.step)
         if circuit_phase:
             self.objective.end_step(self._add_up, rows)
+        elif self.objective.recipe.has_circuit_phase and isinstance(self.model, LexicalSAE):
+            limit_active(self.model.encoder.gate, float(totals.sums[TERMS.index("active")]))
         ce = float(totals.sums[TERMS.index("ce")]) / rows
         self.geco.step(ce, self._density) if circuit_phase else self.geco.observe_warmup(ce)
         return loss_value, totals, leave

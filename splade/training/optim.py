@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from schedulefree import AdamWScheduleFree
 from torch import Tensor, nn
 
 from splade.config.schema import TrainingConfig
+from splade.models.layers.activation import ThresholdGate, inverse_softplus
 from splade.registry import Registry
-from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY
+from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY, MOST_ACTIVE_A_STEP, RAISE
 from splade.training.recipes import RECIPES
 
 OPTIMIZERS: Registry[Callable[[list[dict[str, Any]], int, int], Any]] = Registry("optimizer")
@@ -94,6 +96,13 @@ def hold_thresholds(model: nn.Module) -> None:
     for name, parameter in model.named_parameters():
         if ".gate." in f".{name}":
             parameter.grad = None
+
+
+@torch.no_grad()
+def limit_active(gate: ThresholdGate, active: float) -> None:
+    """Raise all thresholds together where a step of the warm-up had more `active` tokens than it may cost."""
+    if active > MOST_ACTIVE_A_STEP:
+        gate.raw.copy_(inverse_softplus((1 + RAISE) * F.softplus(gate.raw)))
 
 
 @torch.no_grad()

@@ -15,7 +15,9 @@ from splade.data.types import TaggedSplit
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
+from splade.training import optim
 from splade.training import task as tasks
+from splade.training.constants import RAISE
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
@@ -195,6 +197,7 @@ class TestTraining:
     @pytest.mark.parametrize("anchor", ["own_token", "frozen_scores", "register"])
     def test_anchors_read_the_labelled_words(self, build: Callable[..., Trainer], anchor: str) -> None:
         trainer = build(anchor=anchor)
+        torch.nn.init.normal_(trainer.model.encoder.bias, std=0.1)  # no longer the model that an anchor holds on to
         batch = trainer.train_task.batch(range(4))
         state = trainer.train_task.predict(trainer.model, batch)
         assert trainer.objective.anchor is not None
@@ -227,3 +230,21 @@ class TestTraining:
         config = TrainingConfig(**{**SETTINGS, "recipe": "baseline", "epochs": 6})  # type: ignore[arg-type]
         trainer = Trainer(dense, made.train_task, made.validation_task, config, batch_size=8, seed=3, folder=None)
         assert trainer.run().validation["f1"] > 0.5
+
+
+@pytest.mark.parametrize(("most", "rises"), [(50, True), (10**9, False)])
+def test_a_warm_up_raises_all_thresholds_together_while_a_step_has_too_many_active_tokens(
+    build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, most: int, rises: bool
+) -> None:
+    monkeypatch.setattr(optim, "MOST_ACTIVE_A_STEP", most)
+    trainer = build()
+    gate = trainer.model.encoder.gate
+    before = gate.theta.detach().clone()
+    trainer.start()
+    counts = []
+    while trainer.step < trainer.warmup:
+        _, totals, _ = trainer.advance()
+        counts.append(float(totals.sums[TERMS.index("active")]))
+    over = sum(count > most for count in counts)
+    assert (over > 0) == rises
+    torch.testing.assert_close(gate.theta.detach(), before * (1 + RAISE) ** over)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -20,6 +19,11 @@ DEFAULT_GATE: Gate = "jumprelu"
 # Half-width, in bandwidths, of the window around θ in which an entry influences it. σ'(±6) is a hundredth of σ'(0):
 # beyond it the surrogate gradient is noise, and leaving it out is what lets the backward pass touch few entries.
 SURROGATE_WINDOW = 6.0
+
+
+def inverse_softplus(x: Tensor) -> Tensor:
+    """log(eˣ − 1), in the form that cannot overflow."""
+    return x + torch.log(-torch.expm1(-x))
 
 
 class _JumpReLU(torch.autograd.Function):
@@ -82,8 +86,7 @@ class ThresholdGate(nn.Module, ABC):
     def calibrate(self, theta: float, scale: float) -> None:
         """Start every threshold at `theta`, a quantile of the data's scores, in units of their spread `scale`."""
         self.scale.fill_(scale)
-        ratio = max(theta / scale, 1e-3)
-        self.raw.fill_(ratio + math.log(-math.expm1(-ratio)))  # softplus⁻¹, in the form that cannot overflow
+        self.raw.fill_(float(inverse_softplus(torch.tensor(max(theta / scale, 1e-3), dtype=torch.float64))))
 
     @abstractmethod
     def forward(self, z: Tensor, token: Tensor) -> Tensor:
