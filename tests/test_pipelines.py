@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pytest
 import torch
 import yaml
 
+from splade import pipelines
 from splade.config.load import load_config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import run_experiment, setup_and_train
+from splade.pipelines import prepare, run_experiment, setup_and_train
 from splade.run_folder import check_output_dir
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
@@ -94,6 +96,31 @@ class TestRepeats:
     def test_another_seed_gives_others(self, toy_run: ToyRun, tmp_path: Path) -> None:
         setup_and_train(toy_run.config(tmp_path, seed=43))
         assert weights(tmp_path) != weights(toy_run.folder)
+
+    def test_thresholds_start_from_a_seeded_sample_for_the_target_asked_for(
+        self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pipelines, "CALIBRATION_ROWS", 16)
+        starts = []
+        for seed, target in ((1, 1), (1, 1), (2, 1), (1, 2)):
+            run = prepare(toy_run.config(tmp_path, seed=seed, training__active_target=target))
+            starts.append(run.model.encoder.gate.theta[0].item())
+        assert starts[0] == starts[1] != starts[2]
+        assert starts[3] < starts[0]  # more tokens are to be active
+
+    def test_the_texts_explained_in_the_report_follow_the_seed(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        run, explained = prepare(toy_run.config(tmp_path, evaluation__explain_samples=3)), []
+        for seed in (1, 1, 2):
+            found = pipelines._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
+            explained.append([each.text for each in found])
+        assert explained[0] == explained[1] != explained[2] and len(explained[0]) == 3
+
+    def test_the_dense_baseline_starts_alike_whatever_was_drawn_before(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        run, starts = prepare(toy_run.config(tmp_path)), []
+        for drawn in range(2):
+            torch.manual_seed(drawn)
+            starts.append(pipelines.dense_trainer(run, tmp_path / "dense").model.head.fc1.weight)  # type: ignore[union-attr]
+        assert torch.equal(*starts)
 
     def test_other_test_texts_change_nothing_that_is_trained(self, toy_run: ToyRun, tmp_path: Path) -> None:
         other = shutil.copytree(toy_run.data, tmp_path / "data")

@@ -132,6 +132,27 @@ def test_without_words_every_position_is_one(folder: Path) -> None:
     assert state.place.tolist() == inside.flatten().nonzero().flatten().tolist()
 
 
+@pytest.mark.parametrize("active", [6, 20])
+def test_calibration_counts_the_active_tokens_of_a_word(folder: Path, active: int) -> None:
+    """A text has many words: with its thresholds a word would start nearly silent."""
+    model = tagger(folder, "full", active=active)
+    task = task_of(model, *tagged_sentences(24))
+    with torch.no_grad():
+        counts = task.predict(model, task.batch(range(24))).rows.counts
+    assert 0.5 * active <= counts.float().mean() <= 1.6 * active
+
+
+def test_padding_is_no_word_whatever_stands_there(folder: Path) -> None:
+    model = tagger(folder)
+    _, batch = small(model)
+    mask = batch.attention_mask
+    word = batch.input_ids[0, 2]  # not the padding token: a word that would be tagged if it were read
+    padded = torch.where(mask > 0, batch.input_ids, word)
+    expected, found = (model.tag(model(ids, mask)) for ids in (batch.input_ids, padded))
+    assert (mask == 0).any() and torch.equal(found.place, expected.place)
+    torch.testing.assert_close(found.logits, expected.logits, atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("support", SUPPORT)
 def test_a_stop_word_speaks_for_itself_by_other_words(folder: Path, support: str) -> None:
     """Excluded, its token never fires; but "of" in "bank of england" must be able to be part of the name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from splade.config.load import load_config
 from splade.config.schema import Config
 from splade.data.types import Dataset, TaggedSplit
 from splade.errors import ModelError
+from splade.evaluation.sequence_mechanistic import entity_scores
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.pipelines import run_experiment
-from tests.builders import TAGS, build_backbone_folder, tagged_sentences
+from splade.training.task import TaggingTask
+from tests.builders import TAGS, build_backbone_folder, build_tokenizer, tagged_sentences
 from tests.runs import ToyRun, overrides, read_json, weights
 
 
@@ -61,6 +64,14 @@ def test_leaves_figures_of_entities_and_a_model_that_knows_its_task(
     again = tmp_path / "again"
     pipelines.setup_and_train(config(backbone, again))
     assert weights(again) == weights(tmp_path / "out")
+
+
+def test_a_dense_tagger_is_decoded_as_a_sparse_one_is() -> None:
+    task = TaggingTask(TaggedSplit(*tagged_sentences(12)), build_tokenizer(), 64, TAGS)
+    logits = torch.randn(len(task.labels), len(TAGS), generator=torch.Generator().manual_seed(0))
+    decoded = task.decode(logits)
+    assert (decoded != logits.argmax(-1).numpy()).any()
+    assert pipelines._scores(task, logits) == asdict(entity_scores(task, decoded))
 
 
 def test_a_run_of_the_other_task_is_another_run(backbone: Path, tmp_path: Path) -> None:

@@ -103,6 +103,13 @@ class TestSoft:
         assert mask[7] == 0 and mask[8] == 0
         assert mask[3] > 0.7 and mask[2] < 0.3  # 4 of the 7 left
 
+    def test_entries_near_their_threshold_do_not_enlarge_it(self) -> None:
+        """The known trap in another guise: rows of training also hold entries that are not active."""
+        active = self.ACTIVE.clone()
+        active[:4] = False  # half of the 4 that are active are 2, half of all 8 would be 4
+        mask = circuit_mask(self.ATTRIBUTION, active, 0.5, soft=True)[:8]
+        assert (mask > 0.5).tolist() == [False] * 6 + [True] * 2
+
     def test_carries_no_gradient(self) -> None:
         value = self.ATTRIBUTION.value.clone().requires_grad_()
         assert not circuit_mask(self.ATTRIBUTION.with_value(value), self.ACTIVE, 0.5, soft=True).requires_grad

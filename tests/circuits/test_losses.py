@@ -74,6 +74,17 @@ class TestCompleteness:
         assert not torch.allclose(loss[:2], (q * (q / p).log()).sum(1)[:2], rtol=1e-2)  # the other direction differs
         assert loss[2] == 0  # an empty row is its own circuit
 
+    def test_entries_near_their_threshold_are_no_part_of_a_circuit(self, model: LexicalSAE) -> None:
+        """A fifth of 6 active tokens are 2; a fifth of the 30 entries would be all 6 of them."""
+        active = {t: 1.0 + t / 7 for t in range(6)}
+        labels = torch.tensor([1])
+        for loss in (completeness_loss, labelled_completeness):
+            alone, beside = (
+                loss(model, *self.decide(model, row), 0.2, labels)
+                for row in (active, active | dict.fromkeys(range(6, 30), 0.0))
+            )
+            torch.testing.assert_close(beside, alone)
+
     def test_the_full_prediction_is_a_constant(self, model: LexicalSAE) -> None:
         state, attribution = self.decide(model, {t: 1.0 + t / 7 for t in range(12)})
         loss = completeness_loss(model, state, attribution, share=0.25).sum()

@@ -142,6 +142,13 @@ class TestSeparation:
         assert self.measure(*rows, classes=[0, 1], share=0.5).cosine == pytest.approx(1.0)
         assert self.measure(*rows, classes=[0, 1], share=1.0).cosine == pytest.approx(25 / 26)
 
+    def test_the_share_is_of_the_active_tokens_not_of_all_entries(self) -> None:
+        """Tokens 3 to 6 only come near their threshold: half of the active two is one, which both texts have."""
+        meter, near = SeparationMeter(1, 10, 0.5), dict.fromkeys(range(3, 7), 0.0)
+        attribution = sparse_rows({0: 5.0, 1: 1.0, **near}, {0: 5.0, 2: 1.0, **near})
+        meter.add(state_of(attribution), attribution, torch.tensor([0, 0]))
+        assert meter.result().within_jaccard == 1.0
+
     def test_texts_that_say_nothing_and_single_texts_do_not_count(self) -> None:
         for silent in ({}, {5: 0.0, 6: 0.0}):  # nothing active, or every unit of the head shut
             found = self.measure(silent, {0: 1.0}, {1: 1.0}, classes=[0, 0, 1])

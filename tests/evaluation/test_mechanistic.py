@@ -66,6 +66,20 @@ class TestIdentity:
         assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
         assert found.dla.mean_error == pytest.approx(0.125, abs=1e-4)
 
+    def test_what_the_forward_pass_returned_is_checked(
+        self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And not what deciding anew from its rows would return."""
+        classify = model.classify
+
+        def wrong(*arguments: object) -> CircuitState:
+            state = classify(*arguments)  # type: ignore[arg-type]
+            return dataclasses.replace(state, logits=state.logits + torch.tensor([0.0, 0.25]))
+
+        monkeypatch.setattr(model, "classify", wrong)
+        found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1, frozen=None)
+        assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
+
 
 class TestEvaluate:
     def test_against_the_definitions(self, model: LexicalSAE) -> None:
@@ -87,6 +101,12 @@ class TestEvaluate:
         assert found.completeness[0.1].kl > 0
         assert 0 < found.grounding.input_share < 1
         assert found.grounding.frozen_share is None and found.grounding.lexicon is None
+
+    def test_circuits_are_of_the_share_asked_for(self, model: LexicalSAE) -> None:
+        texts = task(model, *toy_reviews(20))
+        small, whole = (evaluate(model, texts, CONFIG, share=share, frozen=None).separation for share in (0.1, 1.0))
+        assert small.overlap == whole.overlap == pytest.approx(whole.size_cosine)
+        assert small.size_cosine != pytest.approx(whole.size_cosine, abs=1e-3)
 
     def test_does_not_depend_on_the_batches(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(20))
@@ -125,6 +145,15 @@ class TestEvaluate:
         assert first.accuracy == second.accuracy == whole.accuracy and first.macro_f1 == whole.macro_f1
         assert first.evaluated == 5 and first.active_tokens == second.active_tokens != whole.active_tokens
         assert first.grounding == second.grounding
+
+    def test_random_tokens_follow_the_seed(self, model: LexicalSAE) -> None:
+        texts = task(model, *toy_reviews(60))
+        config = dataclasses.replace(CONFIG, completeness_shares=[0.1, 0.2, 0.3, 0.5])
+        first, again, other = (evaluate(model, texts, config, share=0.1, frozen=None, seed=seed) for seed in (1, 1, 2))
+        assert first == again
+        for shares in (lambda found: found.completeness, lambda found: found.completeness_tokens):
+            mine, theirs = ([at.random_accuracy for at in shares(found).values()] for found in (first, other))
+            assert mine != theirs
 
     def test_of_texts_with_nothing_to_say(self, model: LexicalSAE) -> None:
         found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1, frozen=None)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from splade.circuits.sequence_core import TagCircuitState
 from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit
 from splade.evaluation.grounding import frozen_share, input_share
@@ -51,6 +54,34 @@ def test_figures_are_of_every_labelled_word(model: LexicalSAE, task: TaggingTask
     assert found.dla.max_error < 1e-4 and found.dla.mean_error <= found.dla.max_error
     assert 0 < found.active_tokens.mean < model.vocab_size
     assert found.sparsity == pytest.approx(1 - found.active_tokens.mean / model.vocab_size)
+
+
+def test_an_identity_that_is_broken_in_what_tag_returns_is_shown(
+    model: LexicalSAE, task: TaggingTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check must not decide anew from the rows: it would then test itself."""
+    tag = model.tag
+
+    def wrong(*arguments: Tensor) -> TagCircuitState:
+        state = tag(*arguments)  # type: ignore[arg-type]
+        off = torch.zeros_like(state.logits)
+        off[0, 3] = 0.25  # of one word, for one tag
+        return dataclasses.replace(state, logits=state.logits + off)
+
+    monkeypatch.setattr(model, "tag", wrong)
+    found = evaluate_tagging(model, task, EvaluationConfig(batch_size=1000), share=0.1, frozen=None)
+    assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
+    assert found.dla.mean_error == pytest.approx(0.25 / len(task.labels) / len(TAGS), abs=1e-5)
+
+
+def test_the_check_is_of_the_tokens_a_cap_left(model: LexicalSAE, task: TaggingTask) -> None:
+    whole = model.config
+    try:
+        model.config = dataclasses.replace(whole, topk_per_position=3)
+        found = evaluate_tagging(model, task, EvaluationConfig(), share=0.1, frozen=None)
+    finally:
+        model.config = whole
+    assert found.active_tokens.max == 3 and found.dla.max_error < 1e-4
 
 
 def test_active_tokens_at_words_of_entities(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:

@@ -138,6 +138,33 @@ def test_calibration_starts_near_the_number_of_active_tokens_asked_for(folder: P
     torch.testing.assert_close(theta, theta[:1].expand_as(theta))
 
 
+def test_calibration_measures_in_the_unit_of_the_scores(folder: Path) -> None:
+    """One learning rate and one bandwidth must suit a backbone whose scores are ten times as large."""
+    model = build_model(folder, "full")
+    gate, found = model.encoder.gate, []
+    for factor in (1.0, 10.0):
+        model.encoder.weight.data = factor * model.encoder.weight.data
+        model.encoder.bias.data = factor * model.encoder.bias.data
+        model.calibrate([encode(model, TEXTS)], 4.0)
+        found.append((gate.scale.item(), gate.bandwidth, gate.theta[0].item()))
+    assert found[1] == pytest.approx(tuple(10 * each for each in found[0]), rel=1e-3)
+
+
+def test_calibration_ignores_padding(folder: Path) -> None:
+    model = build_model(folder, "full", pooling="attention")
+    ids, mask = encode(model, TEXTS)
+    # Not the padding token: a word that would be scored if it were read.
+    padded = torch.cat([ids, ids[0, 2].expand(len(ids), 5)], 1), torch.cat([mask, mask.new_zeros(len(ids), 5)], 1)
+    found = []
+    for batch in ((ids, mask), padded):
+        model.calibrate([batch], 4.0)
+        found.append(
+            (model.encoder.pooling.gain.item(), model.encoder.gate.scale.item(), model.encoder.gate.theta[0].item())
+        )
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    assert found[0][0] == pytest.approx(mask.sum().item() / len(TEXTS))
+
+
 def test_calibration_leaves_the_mode_as_it_was(folder: Path) -> None:
     model = build_model(folder).train()
     model.calibrate([encode(model, TEXTS)], 4.0)

@@ -229,6 +229,11 @@ class TestChoice:
         assert starts.shape == (3, 3, 4) and starts.isfinite().all()
         assert torch.equal(starts, self.choose(["film", "bank", "moscow"], 3)[1])
 
+    def test_the_texts_read_follow_the_seed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sense_choice, "MOST_OCCURRENCES", 4)  # of 24, with and without water
+        first = self.choose(["bank"])[1]
+        assert all(torch.equal(self.choose(["bank"])[1], first) for _ in range(4))
+
     def test_what_cannot_be_had_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ConfigError, match="'snooze'"):
             self.choose(["bank", "snooze"])

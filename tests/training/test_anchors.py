@@ -188,6 +188,19 @@ def test_words_with_several_senses_are_held_too(folder: Path, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_padding_counts_for_nothing(model: LexicalSAE, kind: str) -> None:
+    anchor = ANCHORS.get(kind)(model)
+    disturb(model)
+    ids, mask = encode(model, TEXTS)
+    # Not the padding token: a word that would be held if it were read.
+    padded = torch.cat([ids, ids[0, 2].expand(8, 5)], 1), torch.cat([mask, mask.new_zeros(8, 5)], 1)
+    with patch.object(anchors, "FROZEN_TEXTS", 1.0), patch.object(anchors, "FROZEN_POSITIONS", 10_000):
+        found = [anchor(sequence, model.classify(sequence), TARGETS) for sequence in (model(ids, mask), model(*padded))]
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+    assert found[0].sum() > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("circuit_phase", [False, True])
 def test_takes_part_in_both_phases_by_its_weight(model: LexicalSAE, kind: str, circuit_phase: bool) -> None:
     anchor = ANCHORS.get(kind)(model)

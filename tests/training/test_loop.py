@@ -19,10 +19,13 @@ from splade.errors import CheckpointError, TrainingError
 from splade.evaluation.mechanistic import predictions
 from splade.models.lexical_sae import LexicalSAE
 from splade.training import memory
+from splade.training.checkpoint import newest_checkpoint
 from splade.training.loop import Trainer
 from splade.training.memory import choose_batch_size
+from splade.training.objective import Objective
 from splade.training.progress import TrainingProgress
 from splade.training.recipes import RECIPES
+from splade.training.resume import trainable
 from splade.training.selection import Kept, satisfies
 from splade.training.task import ClassificationTask
 from tests.builders import build_model, toy_reviews
@@ -129,15 +132,28 @@ class TestKept:
         self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         trainer = build(epochs=2, eval_every=1, warmup_fraction=0.5)
-        seen: dict[int, torch.Tensor] = {}
+        seen: dict[int, dict[str, torch.Tensor]] = {}
 
         def figures(step: int) -> tuple[float, float]:
-            seen[step] = trainer.model.head.out.weight.detach().clone()  # type: ignore[union-attr]
+            seen[step] = {name: p.detach().clone() for name, p in trainable(trainer.model).items()}
             return (0.9 if step == 6 else 0.5), 5.0
 
         script_validation(trainer, monkeypatch, figures)
         trainer.run()
-        assert torch.equal(trainer.model.head.out.weight, seen[6])  # type: ignore[union-attr]
+        for name, parameter in trainable(trainer.model).items():  # thresholds too
+            assert torch.equal(parameter, seen[6][name]), name
+            if any(part in name for part in ("gate", "head", "dense.weight")):
+                assert not torch.equal(parameter, seen[8][name]), name
+
+    def test_a_checkpoint_holds_the_average_that_was_validated(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        trainer = build(folder=tmp_path / "run", epochs=2)
+        script_validation(trainer, monkeypatch, lambda step: (0.01 * step, 5.0))  # the last step is the best
+        assert trainer.run().kept_step == trainer.total
+        checkpoint, _ = newest_checkpoint(tmp_path / "run" / "checkpoints")
+        for name, parameter in trainable(trainer.model).items():
+            torch.testing.assert_close(checkpoint.tensors[f"model.{name}"], parameter.detach(), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +219,68 @@ class TestSteps:
         assert len(steps) == trainer.total - trainer.warmup == 5
         assert len(trainer.geco.recent) == trainer.warmup == 3
 
+    def test_every_step_is_taken_in_training_mode(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Validating and saving evaluate: without dropout, and blind to tokens just below their thresholds."""
+        trainer = build(folder=tmp_path / "run", eval_every=1, save_every=1)
+        optimise, modes = trainer._optimise, []
+
+        def noting(*args: object) -> object:
+            modes.append((trainer.model.training, trainer.model.encoder.training))  # type: ignore[union-attr]
+            return optimise(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(trainer, "_optimise", noting)
+        trainer.run()
+        assert modes == [(True, True)] * trainer.total
+        assert not trainer.model.training  # and what is left is ready for use
+
+    def test_thresholds_stay_in_the_warmup_and_rise_in_the_circuit_phase(self, build: Callable[..., Trainer]) -> None:
+        """Shut early, a token would get no gradient to learn from; never shut, the L0 pressure would not bite."""
+        trainer = build(active_target=2.0)
+        raw = trainer.model.encoder.gate.raw  # type: ignore[union-attr]
+        before = raw.detach().clone()
+        trainer.start()
+        while trainer.step < trainer.warmup:
+            trainer.advance()
+        assert torch.equal(raw, before)
+        while trainer.step < trainer.total:
+            trainer.advance()
+        assert (raw - before).mean() > 0 and (raw - before).max() > 0.01
+
+    def test_lambda_weighs_the_cross_entropy(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = build()
+        forward, seen = Objective.forward, []
+
+        def noting(self: Objective, *args: object) -> object:
+            seen.append((args[3], args[4], trainer.geco.weight))
+            return forward(self, *args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Objective, "forward", noting)
+        trainer.run()
+        weights = [weight for circuit, weight, _ in seen if circuit]
+        assert weights == [weight for circuit, _, weight in seen if circuit]
+        assert len(set(weights)) == trainer.total - trainer.warmup  # it moves
+
+    def test_gradients_are_centralised_in_the_backbone_and_not_in_the_head(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer, off = build(), {}
+
+        def look() -> None:
+            for name, p in trainer.model.named_parameters():
+                if p.grad is not None and p.ndim > 1 and p.grad.any():
+                    off[name] = float(p.grad.mean(1).abs().max() / p.grad.abs().max())
+
+        monkeypatch.setattr(trainer.optimizer, "step", look)
+        trainer.start()
+        trainer.advance()
+        inside = {name for name in off if name.startswith("backbone.")}
+        assert inside and max(off[name] for name in inside) < 1e-4
+        assert off["head.words"] > 1e-2 and off["head.out.weight"] > 1e-2
+
     def test_a_target_accuracy_overrides_tau(self, build: Callable[..., Trainer]) -> None:
         assert build(target_accuracy=0.9).run().tau == pytest.approx(bound_from_accuracy(0.9, 2))
         assert build().run().tau != pytest.approx(bound_from_accuracy(0.9, 2), rel=0.01)
@@ -235,6 +313,14 @@ class TestSteps:
         for epoch in range(3):
             rows = np.concatenate(seen[4 * epoch : 4 * epoch + 4])
             assert sorted(rows) == list(range(60))
+
+    def test_the_seed_orders_the_batches(self, build: Callable[..., Trainer]) -> None:
+        trainer = build()
+        for seed, same in ((3, True), (4, False)):
+            other = trainer.train_task.batches(16, seed, shuffle=True)
+            for epoch in range(2):
+                mine, theirs = (np.concatenate(b.epoch(epoch)).tolist() for b in (trainer.batches, other))
+                assert (mine == theirs) == same
 
     def test_max_steps_ends_the_run(self, build: Callable[..., Trainer]) -> None:
         assert build(epochs=50, max_steps=7).run().steps == 7

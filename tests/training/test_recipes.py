@@ -157,6 +157,16 @@ class TestLossesOfEveryRecipe:
         assert sorted(found) == sorted(RECIPES.get(recipe).circuit_losses)
         assert all(term.shape == (8,) and term.isfinite().all() for term in found.values())
 
+    def test_each_carries_gradient_to_the_backbone(self, build: Callable[[str], LexicalSAE], recipe: str) -> None:
+        """The known trap, where the objective puts the losses together: a value without gradient trains nothing."""
+        model = build(recipe)
+        found = at_work(model, recipe)._circuit_terms(model, predict(model, encode(model, TEXTS)), torch.tensor(LABELS))
+        learning = [p for p in model.backbone.parameters() if p.requires_grad]
+        for name in ("completeness", "separation", "sparsity", "sharpness"):
+            if name in found:
+                felt = torch.autograd.grad(found[name].sum(), learning, retain_graph=True, allow_unused=True)
+                assert any(gradient is not None and gradient.any() for gradient in felt), name
+
     def test_parts_of_a_batch_add_up_to_the_whole(self, build: Callable[[str], LexicalSAE], recipe: str) -> None:
         """So that accumulation and several processes train what one batch would."""
         model = build(recipe)

@@ -104,7 +104,8 @@ def test_the_score_is_the_entity_f1_of_possible_sequences(model: LexicalSAE) -> 
     assert of.score(right) == 1.0
     assert of.score(torch.zeros_like(right) + torch.eye(len(TAGS))[0]) == 0.0
     inside = right.clone()
-    inside[:, 2] += 5  # I-LOC everywhere: only possible within a place
+    inside[:, 2] += 9.5  # I-LOC is the most probable tag everywhere, but only possible within a place
+    assert (inside.argmax(1) == 2).all()
     assert of.decode(inside)[of.labels == 3].tolist() == [3] * int((of.labels == 3).sum())
 
 
@@ -140,6 +141,55 @@ class TestCircuits:
             assert float(sum(felt)) > 0, name
         model.eval()
 
+    def test_what_goes_by_attributions_looks_at_the_sampled_words_alone(self, model: LexicalSAE) -> None:
+        of, chosen = task(model, 8), torch.tensor([0, 3, 4, 11])
+        batch = of.batch(range(8))
+        config = TrainingConfig(active_target=2.0)
+        sampled, alone = (Objective(len(TAGS), model.vocab_size, config) for _ in range(2))
+        with torch.no_grad():
+            state = of.predict(model.train(), batch)
+            part, own = state.take(chosen), batch.labels[chosen]
+            for _ in range(2):  # the second time with centroids
+                found = sampled._circuit_terms(model, state, batch.labels, chosen)
+                expected = alone._circuit_terms(model, part, own)
+                for name in ("completeness", "separation"):
+                    torch.testing.assert_close(found[name], expected[name].mean().expand(len(batch.labels)))
+                sampled.end_step(lambda tensor: tensor, len(batch.labels))
+                alone.end_step(lambda tensor: tensor, len(chosen))
+        assert expected["separation"].sum() > 0
+        torch.testing.assert_close(sampled.separation.centroids, alone.separation.centroids)
+        assert sampled.separation.seen.tolist() == [tag in own for tag in range(len(TAGS))]
+        model.eval()
+
+    def test_the_loop_samples_in_the_circuit_phase(
+        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = build(epochs=1)
+        circuit_terms, seen = Objective._circuit_terms, []
+
+        def noting(self: Objective, *args: object) -> object:
+            seen.append((args[2], args[3]))
+            return circuit_terms(self, *args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Objective, "_circuit_terms", noting)
+        trainer.run()
+        assert len(seen) == trainer.total - trainer.warmup > 0
+        for labels, chosen in seen:
+            assert chosen is not None
+            assert set(chosen.tolist()) >= set((labels > 0).nonzero().flatten().tolist())  # the words of entities
+        assert any(len(chosen) < len(labels) for labels, chosen in seen)  # and not all others
+
+    def test_a_step_is_divided_by_its_words_not_by_its_sentences(self, build: Callable[..., Trainer]) -> None:
+        trainer, words = build(epochs=1), 0
+        trainer.start()
+        while trainer.step < trainer.total:
+            _, totals, _ = trainer.advance()
+            words += totals.rows
+            if trainer.step > trainer.warmup:  # what the sparsity pressure goes by
+                active = float(totals.sums[TERMS.index("active")]) / totals.rows
+                assert float(trainer.objective.active_before) == pytest.approx(active)
+        assert words == len(trainer.train_task.labels)
+
     def test_active_tokens_are_counted_at_all_words(self, model: LexicalSAE) -> None:
         of = task(model, 8)
         batch, objective = of.batch(range(8)), Objective(len(TAGS), model.vocab_size, TrainingConfig())
@@ -161,6 +211,17 @@ class TestTraining:
         lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
         circuit = [line for line in lines if line.get("phase") == "circuit" and "loss" in line]
         assert all(line["completeness"] >= 0 and line["separation"] > 0 and line["guide"] > 0 for line in circuit[1:])
+
+    def test_validation_counts_active_tokens_at_labelled_words_alone(self, build: Callable[..., Trainer]) -> None:
+        """Not at further pieces of a word, and a word, not a sentence."""
+        trainer = build()
+        model, of = trainer.model.eval(), trainer.validation_task
+        with torch.no_grad():
+            states = [of.predict(model, of.batch([row])) for row in range(len(of))]
+            found = trainer._validate()
+        active, words = (sum(n) for n in zip(*((len(s.rows), len(s.logits)) for s in states), strict=True))
+        assert words == len(of.labels) < sum(of.encoded.lengths) - 2 * len(of)  # some are of several pieces
+        assert found["active"] == pytest.approx(active / words)
 
     def test_the_same_seed_gives_the_same_weights(self, build: Callable[..., Trainer]) -> None:
         models = []
