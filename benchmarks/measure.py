@@ -134,8 +134,7 @@ def seconds_ratio(one: Measurement, other: Measurement) -> float:
 
 def compare(rivals: Sequence[Rival], rounds: int) -> dict[str, Measurement]:
     """Measure all rivals in turns, `rounds` times each, after a warm-up; memory in a call of its own at the end."""
-    if not STATUS.exists():
-        raise LexicalSAEError(f"Memory is read from {STATUS}, which this system has not; run the benchmarks on Linux.")
+    _check_system()
     with ExitStack() as stack:
         # All are started before the first is waited for: they import and build at the same time.
         processes = [stack.enter_context(_Process(rival)) for rival in rivals]
@@ -147,9 +146,26 @@ def compare(rivals: Sequence[Rival], rounds: int) -> dict[str, Measurement]:
         turns = [[process.ask("time") for process in processes] for _ in range(rounds)]
         measurements = {}
         for rival, process, seconds in zip(rivals, processes, zip(*turns, strict=True), strict=True):
-            growth, peak, facts = process.ask("memory")
+            _, growth, peak, facts = process.ask("memory")
             measurements[rival.name] = Measurement(rival.name, list(seconds), growth, peak, facts)
         return measurements
+
+
+def once(rivals: Sequence[Rival]) -> dict[str, Measurement]:
+    """Each rival a single time and by itself, one after the other: for work that takes too long to be repeated."""
+    _check_system()
+    measurements = {}
+    for rival in rivals:
+        with _Process(rival) as process:
+            process.answer()
+            seconds, growth, peak, facts = process.ask("memory")
+        measurements[rival.name] = Measurement(rival.name, [seconds], growth, peak, facts)
+    return measurements
+
+
+def _check_system() -> None:
+    if not STATUS.exists():
+        raise LexicalSAEError(f"Memory is read from {STATUS}, which this system has not; run the benchmarks on Linux.")
 
 
 class _Process:
@@ -211,14 +227,15 @@ def _time(work: Work) -> float:
     return time.perf_counter() - start
 
 
-def _memory(work: Work) -> tuple[float, float, dict[str, float]]:
+def _memory(work: Work) -> tuple[float, float, float, dict[str, float]]:
+    """Seconds, the memory added and the peak, both in MB, and what the work says of itself."""
     gc.collect()
     _return_free_memory()
     _reset_peak()
-    before = _status_mb("VmRSS")
+    before, start = _status_mb("VmRSS"), time.perf_counter()
     facts = work()
-    peak = _status_mb("VmHWM")
-    return max(0.0, peak - before), peak, facts
+    seconds, peak = time.perf_counter() - start, _status_mb("VmHWM")
+    return seconds, max(0.0, peak - before), peak, facts
 
 
 def _return_free_memory() -> None:

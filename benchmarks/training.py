@@ -7,13 +7,14 @@ ended, so by the time of the measured rounds the pressure has brought the active
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from benchmarks.measure import Goal, Result, Rival, Work, compare, data_root, seconds_ratio
+from benchmarks.measure import Goal, Measurement, Result, Rival, Work, compare, data_root, seconds_ratio
 from splade.config.load import load_config, vary
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
@@ -40,12 +41,15 @@ class Job:
     """Further settings, as `--set` takes them."""
 
     def load(self, root: str | None) -> Config:
+        """The settings, unchanged."""
         where = [f"data.root={root}"] if root else []
         config = load_config(EXPERIMENTS / self.config, [*where, *self.settings])
-        if self.variation is not None:
-            config = vary(config, config.study.variations[self.variation], self.variation)
+        return vary(config, config.study.variations[self.variation], self.variation) if self.variation else config
+
+    def load_for_steps(self, root: str | None) -> Config:
+        """The settings with a short warm-up, in a run without an end."""
         training = {"max_steps": RUN_STEPS, "warmup_fraction": WARM_UP_STEPS / RUN_STEPS, "epochs": 1}
-        return vary(config, {f"training.{key}": value for key, value in training.items()}, "benchmark")
+        return vary(self.load(root), {f"training.{key}": value for key, value in training.items()}, "benchmark")
 
 
 JOBS = (
@@ -76,18 +80,22 @@ def build(config: Config, dense: bool, steps: int) -> Work:
 
 def run(rounds: int = 5, steps: int = 8, jobs: tuple[Job, ...] = JOBS, root: str | None = None) -> list[Result]:
     """Every job whose data are there; a missing one is said and left out."""
-    results = []
-    for job in jobs:
-        config = job.load(data_root(root))
+    configs = [(job, job.load_for_steps(data_root(root))) for job in jobs]
+    return [_beside_dense(job, config, rounds, steps) for job, config in with_data(configs)]
+
+
+def with_data(configs: Sequence[tuple[Job, Config]]) -> list[tuple[Job, Config]]:
+    """Those whose data are there; the others are named. None at all is an error."""
+    found = []
+    for job, config in configs:
         try:
             load_dataset(config.data, config.seed, config.task)
+            found.append((job, config))
         except DataError as error:
             Console(stderr=True).print(f"{job.title}: {error}", markup=False, highlight=False, soft_wrap=True)
-            continue
-        results.append(_beside_dense(job, config, rounds, steps))
-    if not results:
+    if not found:
         raise DataError("None of the benchmark's data sets is there; give a data root by LEXICAL_SAE_DATA.")
-    return results
+    return found
 
 
 def _beside_dense(job: Job, config: Config, rounds: int, steps: int) -> Result:
@@ -97,16 +105,23 @@ def _beside_dense(job: Job, config: Config, rounds: int, steps: int) -> Result:
     ours, dense = found[OURS], found[DENSE]
     for each in found.values():
         each.facts["s_a_step"] = each.median / steps
-    goals = [
-        Goal("seconds a training step, times the dense head's", seconds_ratio(ours, dense), SLOWEST, True),
-        Goal("peak memory of the process, times the dense head's", ours.peak_mb / dense.peak_mb, LARGEST_MEMORY, True),
+    setting = described(config) | {"steps a call": steps, "rounds": rounds}
+    return Result(f"Training: {job.title}", setting, list(found.values()), goals(seconds_ratio(ours, dense), found))
+
+
+def goals(seconds: float, found: dict[str, Measurement]) -> list[Goal]:
+    """What is asked of a training beside the dense head's; `seconds`: how many times its seconds a step takes."""
+    memory = found[OURS].peak_mb / found[DENSE].peak_mb
+    return [
+        Goal("seconds a training step, times the dense head's", seconds, SLOWEST, True),
+        Goal("peak memory of the process, times the dense head's", memory, LARGEST_MEMORY, True),
     ]
-    setting = {
+
+
+def described(config: Config) -> dict[str, Any]:
+    return {
         "backbone": config.model.name,
         "support": "+".join(config.model.support),
         "batch_size": config.training.batch_size,
         "max_length": config.data.max_length,
-        "steps a call": steps,
-        "rounds": rounds,
     }
-    return Result(f"Training: {job.title}", setting, list(found.values()), goals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import torch
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import encode, projection, training
-from benchmarks.measure import Goal, Measurement, Result, Rival, compare, seconds_ratio
+from benchmarks import encode, projection, training, whole
+from benchmarks.measure import Goal, Measurement, Result, Rival, compare, once, seconds_ratio
 from benchmarks.projection import Problem, Size
 from splade.errors import DataError, LexicalSAEError
 from tests.builders import toy_reviews
@@ -42,6 +43,13 @@ def test_memory_is_what_a_call_adds() -> None:
     assert found["b"].growth_mb < 24
     assert found["a"].peak_mb > found["a"].growth_mb  # the interpreter is there too
     assert found["a"].facts == {"last": 1.0}
+
+
+@on_linux
+def test_work_done_once_is_timed_and_its_memory_read_in_the_same_call() -> None:
+    found = once([Rival("a", build_block, {"megabytes": 96})])
+    assert len(found["a"].seconds) == 1 and found["a"].seconds[0] > 0
+    assert found["a"].growth_mb == pytest.approx(96, abs=12) and found["a"].facts == {"last": 1.0}
 
 
 @on_linux
@@ -130,7 +138,7 @@ def test_encode_reports_every_rival_and_goal(
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_call_trains_on_from_the_last_one(tiny_backbone_path: Path, tmp_path: Path, dense: bool) -> None:
     _write_imdb(tmp_path, toy_reviews(64)[0])
-    config = _training_job(tiny_backbone_path).load(str(tmp_path))
+    config = _training_job(tiny_backbone_path).load_for_steps(str(tmp_path))
     work = training.build(config, dense, steps=3)
     first, second = work(), work()
     assert first["rows"] == second["rows"] == 3 * 4
@@ -155,9 +163,36 @@ def test_training_reports_both_rivals_and_goals_and_leaves_out_what_is_missing(
         training.run(jobs=(missing,), root=str(tmp_path))
 
 
+def test_whole_trainings_go_to_their_end_and_leave_nothing(
+    tiny_backbone_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "once", lambda rivals: _compare_here(rivals, 1))
+    _write_imdb(tmp_path, toy_reviews(64)[0])
+    job = _training_job(tiny_backbone_path)
+    job = training.Job(job.title, job.config, job.variation, (*job.settings, f"output_dir={tmp_path / 'mine'}"))
+    (result,) = whole.run(jobs=(job,), root=str(tmp_path))
+    dense, ours = result.measurements
+    steps = job.load(str(tmp_path)).training.epochs * math.ceil(0.9 * 64 / 4)
+    assert dense.name == "dense head" and dense.facts["steps"] == ours.facts["steps"] == steps
+    assert "active" in ours.facts and "active" not in dense.facts and 0 <= dense.facts["accuracy"] <= 1
+    ratio = ours.facts["s_a_step"] / dense.facts["s_a_step"]
+    assert [goal.value for goal in result.goals] == [ratio, 1.0]
+    assert [path.name for path in tmp_path.iterdir()] == ["imdb"]
+
+
+def test_whole_trainings_are_done_only_when_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    benchmarks = {name: lambda rounds, name=name: called.append(name) or [] for name in command.BENCHMARKS}
+    monkeypatch.setattr(command, "BENCHMARKS", benchmarks)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--output", str(tmp_path / "b.json")])
+    assert command.main() == 0 and called == ["projection", "training", "encode"]
+    monkeypatch.setattr("sys.argv", ["benchmarks", "whole", "--output", str(tmp_path / "b.json")])
+    assert command.main() == 0 and called[3:] == ["whole"]
+
+
 @pytest.mark.parametrize("job", training.JOBS, ids=lambda job: job.title)
 def test_jobs_are_those_of_the_configs(job: training.Job) -> None:
-    config = job.load("nowhere")
+    config = job.load_for_steps("nowhere")
     assert config.data.root == "nowhere" and config.training.max_steps == training.RUN_STEPS
     assert (config.task == "tagging") is ("tagging" in job.title)
 
@@ -226,4 +261,4 @@ def test_an_unknown_benchmark_is_refused(monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert "the choices are: projection, training, encode" in capsys.readouterr().err
+    assert "the choices are: projection, training, encode, whole" in capsys.readouterr().err

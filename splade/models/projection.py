@@ -21,6 +21,10 @@ from torch import Tensor
 # reduced; measured on 2 cores, 256-512 cost 4 % over the bare GEMM, 4,096 cost 40 %.
 TILE_COLUMNS = 512
 
+# Positions of a scan are filled up to a multiple of this where any number of them may be live: the processor's library
+# keeps a kernel for every shape it met, about 0.3 MB each, and forgets the backbone's when there are too many.
+POSITION_STEP = 64
+
 # Pairs gathered at a time: 4,096 pairs × 384 numbers × 2 sides are 12 MB, the most a step of `pair_dot` holds.
 PAIR_CHUNK = 4_096
 
@@ -121,13 +125,14 @@ def scan_columns(
 def _scan_positions(hidden: Tensor, live: Tensor, table: Tensor, floor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """`scan_columns` with `everywhere`."""
     place = live.flatten().nonzero(as_tuple=True)[0]  # (P,)
-    rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, place)  # (P, d)
+    filled = F.pad(place, (0, -len(place) % POSITION_STEP))  # the first position again and again, never read
+    rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, filled)  # (P', d)
     space = rows.new_empty(len(rows) * min(TILE_COLUMNS, len(table)))
     positions, columns, scores = [], [], []
     for start in range(0, len(table), TILE_COLUMNS):
         part = table[start : start + TILE_COLUMNS]  # (T, d)
-        tile = torch.mm(rows, part.T, out=space[: len(rows) * len(part)].view(len(rows), len(part)))  # (P, T)
-        row, column = (tile > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
+        tile = torch.mm(rows, part.T, out=space[: len(rows) * len(part)].view(len(rows), len(part)))  # (P', T)
+        row, column = (tile[: len(place)] > floor[start : start + TILE_COLUMNS]).nonzero(as_tuple=True)  # (n,)
         positions.append(place[row])
         columns.append(column + start)
         scores.append(tile[row, column])

@@ -106,6 +106,38 @@ class TestScanColumns:
         assert set(zip(position.tolist(), column.tolist(), strict=True)) == expected
         assert len(position) == len(expected)
 
+    @settings(max_examples=40, deadline=None)
+    @given(SEED, st.integers(1, 9), st.integers(1, 23), st.sampled_from([1, 5, 512]), st.sampled_from([1, 4, 64]))
+    def test_everywhere_finds_every_live_position(
+        self, seed: int, length: int, columns: int, tile: int, step: int
+    ) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        hidden = torch.randn(2, length, 3, generator=generator)
+        table = torch.randn(columns, 3, generator=generator)
+        live = torch.rand(2, length, generator=generator) < 0.6  # at times none
+        floor = torch.randn(columns, generator=generator)
+        with patch.object(projection, "TILE_COLUMNS", tile), patch.object(projection, "POSITION_STEP", step):
+            position, column, score = scan_columns(hidden, live, table, floor, everywhere=True)
+        product = hidden.view(-1, 3) @ table.T  # (2·L, U)
+        expected = ((product > floor) & live.view(-1, 1)).nonzero().tolist()
+        assert sorted(zip(position.tolist(), column.tolist(), strict=True)) == [tuple(pair) for pair in expected]
+        torch.testing.assert_close(score, product[position, column])
+
+    def test_everywhere_multiplies_few_different_shapes(self) -> None:
+        # The processor's library keeps a kernel a shape: one a number of live positions took 300 MB in 200 steps.
+        shapes = set()
+        multiply = torch.mm
+
+        def mm(rows: Tensor, *args: Tensor, **options: Tensor) -> Tensor:
+            shapes.add(len(rows))
+            return multiply(rows, *args, **options)
+
+        with patch.object(projection.torch, "mm", mm):
+            for words in range(1, 130):
+                live = torch.arange(130)[None] < words
+                scan_columns(torch.randn(1, 130, 2), live, torch.randn(3, 2), torch.zeros(3), everywhere=True)
+        assert shapes == {64, 128, 192}
+
     def test_scores_of_dead_positions_never_count(self) -> None:
         hidden = torch.tensor([[[1.0], [9.0]], [[torch.nan], [torch.nan]]])  # padding may hold anything
         live = torch.tensor([[True, False], [False, False]])
