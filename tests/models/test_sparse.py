@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from splade.models.sparse import highest_first
 from tests.builders import sparse_rows
 
 VALUES = st.floats(-4, 4, width=16)
@@ -66,3 +67,10 @@ def test_normalised_rows_have_length_1_or_stay_zero(rows: list[dict[int, float]]
     dense, unit = sparse.to_dense(), sparse.normalised().to_dense()
     length = dense.norm(dim=1, keepdim=True)
     torch.testing.assert_close(unit, torch.where(length > 1e-6, dense / length.clamp(min=1e-6), dense * 1e6))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(width=32, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, -1.0]), max_size=30))
+def test_highest_first_is_a_stable_descending_argsort(scores: list[float]) -> None:
+    score = torch.tensor(scores, dtype=torch.float32)
+    assert highest_first(score).tolist() == torch.argsort(score, descending=True, stable=True).tolist()
