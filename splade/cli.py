@@ -17,7 +17,7 @@ from splade.models.folder import check_model_folder
 from splade.reporting.results_table import print_results
 
 if TYPE_CHECKING:
-    from splade.config.schema import Task
+    from splade.config.schema import Config, Task
     from splade.models.lexical_sae import LexicalSAE
 
 # Texts read before their answers are printed: enough of them to batch those of similar length.
@@ -44,6 +44,10 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Resolve, check and print everything, then stop.")]
+TopK = Annotated[
+    int | None,
+    typer.Option("--topk", min=0, help="Taggers: the most tokens that a word keeps, its strongest; 0: all."),
+]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. May be repeated.")]
 
 
@@ -141,6 +145,7 @@ def evaluate(
     if config is None and training is None:
         raise ConfigError(f"{model} does not say which data it was trained on; name a settings file with --config.")
     settings = load_config(config, [*_only_this(file), *(set_ or [])], training)
+    _apply_to_trained(loaded, settings, set_ or [])
     if training is not None and training["data"]["dataset_name"] is None and settings.data.dataset_name is not None:
         # A set named now takes the place of the training's own files.
         settings = replace(settings, data=replace(settings.data, train_file=None, validation_file=None, test_file=None))
@@ -159,6 +164,15 @@ def evaluate(
         print(json.dumps(results))
     else:
         print_results(results, out)
+
+
+def _apply_to_trained(model: LexicalSAE, settings: Config, given: list[str]) -> None:
+    """Let a trained model follow the settings given for it, of which it can follow few."""
+    for key in (override.partition("=")[0].strip() for override in given):
+        if key == "model.topk_per_position":
+            model.topk_per_position = settings.model.topk_per_position
+        elif key.startswith(("model.", "training.")) and key != "training.sparsity_target":
+            raise ConfigError(f"--set {key} was given, but the model is trained and cannot change by it; leave it out.")
 
 
 def _only_this(file: Path | None) -> list[str]:
@@ -184,6 +198,7 @@ def predict(
         bool,
         typer.Option("--conll", help="Taggers: print a word and its tag a line, and a blank line after each text."),
     ] = False,
+    topk: TopK = None,
 ) -> None:
     """Predict the label of texts; of a tagger, the entities in them.
 
@@ -197,8 +212,10 @@ def predict(
         raise ConfigError("Both --json and --conll were given; choose one of them.")
     wanted = read_texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
-    if conll:
+    if conll or topk is not None:
         check_task(loaded, "tagging")
+    if topk is not None:
+        loaded.topk_per_position = topk
     if loaded.task == "tagging":
         _tag(loaded, wanted, as_json, conll)
         return
@@ -252,6 +269,7 @@ def explain(
         bool,
         typer.Option("--context", help="Taggers: also estimate which other words mattered, by hiding each in turn."),
     ] = False,
+    topk: TopK = None,
 ) -> None:
     """Show why: every prediction as a sum of vocabulary words that gives its logit.
 
@@ -262,11 +280,13 @@ def explain(
 
     wanted = read_texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
+    if word is not None or context or topk is not None:
+        check_task(loaded, "tagging")
+    if topk is not None:
+        loaded.topk_per_position = topk
     if loaded.task == "tagging":
         _explain_tags(loaded, wanted, as_json, top, word, target, context)
         return
-    if word is not None or context:
-        check_task(loaded, "tagging")
     from splade.inference import explain_batch
     from splade.reporting.terminal import print_explanation
 

@@ -45,8 +45,8 @@ class _Read:
 
 
 def tag_model(model: LexicalSAE, text: Text) -> TaggedText:
-    """Find the entities of one text."""
-    return tag_batch(model, [text])[0]
+    """Find the entities of one text, a string or a list of words; `tag_batch` takes many."""
+    return tag_batch(model, [_one_text(text)])[0]
 
 
 def tag_batch(model: LexicalSAE, texts: Sequence[Text], batch_size: int = BATCH_SIZE) -> list[TaggedText]:
@@ -58,10 +58,21 @@ def explain_tags(
     model: LexicalSAE, text: Text, *, word: int | None = None, target: str | None = None, context: bool = False
 ) -> ExplainedText:
     """Explain the entities of one text; see `explain_tags_batch`. Here a word that the text has not is an error."""
-    found = explain_tags_batch(model, [text], word=word, target=target, context=context)[0]
+    found = explain_tags_batch(model, [_one_text(text)], word=word, target=target, context=context)[0]
     if word is not None and not found.explained:
         raise DataError(no_such_word(found.tagged, word))
     return found
+
+
+def _one_text(text: Text) -> Text:
+    """Refuse a list of texts, which would pass for a list of words."""
+    words = text if isinstance(text, list | tuple) else []
+    if spaced := [word for word in words if isinstance(word, str) and len(word.split()) > 1]:
+        raise DataError(
+            f"One text was expected, a string or a list of words, but '{spaced[0]:.40}' of the list has spaces; give "
+            "several texts to tag_batch or explain_tags_batch."
+        )
+    return text
 
 
 def no_such_word(tagged: TaggedText, word: int) -> str:

@@ -209,7 +209,7 @@ class TestTopK:
         model = tagger(folder)
         task, batch = small(model)
         whole = task.predict(model, batch)
-        model.config = replace(model.config, topk_per_position=k)
+        model.topk_per_position = k
         capped = task.predict(model, batch)
         assert torch.equal(capped.rows.counts, whole.rows.counts.clamp(max=k))
         few = whole.rows.counts <= k

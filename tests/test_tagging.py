@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,11 @@ class TestTag:
     def test_one_text_for_a_list(self, model: LexicalSAE) -> None:
         with pytest.raises(DataError, match="put it in a list"):
             tag_batch(model, "john")
+
+    @pytest.mark.parametrize("command", [tag_model, explain_tags])
+    def test_a_list_of_texts_for_one(self, model: LexicalSAE, command: Callable[..., object]) -> None:
+        with pytest.raises(DataError, match="'john saw paris' of the list has spaces; give several texts to tag_batch"):
+            command(model, ["hello", "john saw paris"])
 
     def test_the_other_task(self, folder: Path, model: LexicalSAE) -> None:
         with pytest.raises(ModelError, match="classifies texts"):

@@ -110,8 +110,33 @@ class TestExplain:
         done = run_cli("explain", "--model", toy_run.folder / "model", "--word", 0, "good")
         expect_sentence(done, "The model classifies texts", "tagging was expected")
 
+    def test_a_word_may_keep_its_strongest_tokens_alone(self, model: Path, toy_run: ToyRun) -> None:
+        explained = [
+            word
+            for line in run_cli("explain", "--model", model, "--json", "--topk", 2, *TEXTS).stdout.splitlines()
+            for word in json.loads(line)["explained"]
+        ]
+        assert {len(word["tokens"]) for word in explained} == {2}
+        for word in explained:
+            total = word["bias"] + sum(token["score"] for token in word["tokens"])
+            assert abs(total - word["logits"][word["tag"]]) < 1e-5
+        whole, again, capped = (
+            run_cli("predict", "--model", model, "--json", "--topk", k, TEXTS[0]).stdout for k in (0, 10_000, 1)
+        )
+        assert whole == again != capped
+        for command in ("predict", "explain"):
+            done = run_cli(command, "--model", toy_run.folder / "model", "--topk", 2, "good")
+            expect_sentence(done, "The model classifies texts", "tagging was expected")
+
 
 class TestEvaluate:
+    def test_follows_the_settings_a_trained_model_can_follow(self, model: Path) -> None:
+        done = run_cli("evaluate", "--model", model, "--json", "--set", "model.topk_per_position=2")
+        assert json.loads(done.stdout)["active_tokens"]["max"] == 2
+        for setting in ("model.neighbours=3", "training.epochs=9"):
+            done = run_cli("evaluate", "--model", model, "--set", setting)
+            expect_sentence(done, setting.partition("=")[0], "the model is trained", "leave it out")
+
     def test_gives_the_figures_of_the_training_run(self, toy_tagger: ToyRun, model: Path) -> None:
         found = json.loads(run_cli("evaluate", "--model", model, "--json").stdout)
         reported = read_json(toy_tagger.folder / "results.json")

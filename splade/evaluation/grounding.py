@@ -45,6 +45,19 @@ class LexiconAgreement:
 
 
 @dataclass(frozen=True)
+class StrongestToken:
+    """What speaks loudest for a class: one token at all its rows would repeat the class, and say nothing of the row."""
+
+    token: str
+    """The one that is the strongest of a row most often …"""
+    share: float
+    """… and at which share of the rows of the class that have any active token."""
+    different: int
+    """How many tokens are ever the strongest."""
+    rows: int
+
+
+@dataclass(frozen=True)
 class Grounding:
     """Whether contributions stand on words that are there, and on what the frozen backbone would also say."""
 
@@ -112,6 +125,30 @@ class LexiconMeter:
             self.vocabulary.names[heaviest],
             float(self._by_token[heaviest]) / total if total else 0.0,
         )
+
+
+class StrongestMeter:
+    """Counts, class by class, which token adds most to the class's own logit."""
+
+    def __init__(self, labels: list[str], vocabulary: Vocabulary):
+        self.labels, self.vocabulary = labels, vocabulary
+        self._counts = torch.zeros(len(labels), len(vocabulary), dtype=torch.long)
+
+    def add(self, attribution: SparseRows, classes: Tensor) -> None:
+        """`attribution` to `classes` (R,), one a row."""
+        first = attribution.rank_in_row(attribution.value) == 0
+        place = classes[attribution.row[first]] * len(self.vocabulary) + attribution.token[first]
+        self._counts += torch.bincount(place.cpu(), minlength=self._counts.numel()).view_as(self._counts)
+
+    def result(self) -> dict[str, StrongestToken]:
+        """By class, of those with any row."""
+        found = {}
+        for label, counts in zip(self.labels, self._counts, strict=True):
+            rows, top = int(counts.sum()), int(counts.argmax())
+            if rows:
+                share, different = int(counts[top]) / rows, int((counts > 0).sum())
+                found[label] = StrongestToken(self.vocabulary.names[top], share, different, rows)
+        return found
 
 
 def positive_class(labels: list[str]) -> int | None:

@@ -11,7 +11,14 @@ from torch import Tensor
 
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
 from splade.config.schema import EvaluationConfig
-from splade.evaluation.grounding import Grounding, frozen_share, input_share, self_activation
+from splade.evaluation.grounding import (
+    Grounding,
+    StrongestMeter,
+    StrongestToken,
+    frozen_share,
+    input_share,
+    self_activation,
+)
 from splade.evaluation.mechanistic import (
     CIRCUIT_TOKENS,
     GROUNDING_TEXTS,
@@ -88,6 +95,8 @@ class TaggingEvaluation(EntityScores):
     completeness_entities_tokens: dict[int, CompletenessAt]
     separation: Separation
     grounding: Grounding
+    strongest: dict[str, StrongestToken]
+    """By tag."""
     words: int
     """Words the figures from `dla` on were measured on."""
     evaluated: int
@@ -131,6 +140,7 @@ def evaluate_tagging(
     meters = [CompletenessMeter(model, config.completeness_shares, seed) for _ in range(2)]
     meters_tokens = [CompletenessMeter(model, list(CIRCUIT_TOKENS), seed) for _ in range(2)]
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
+    strongest = StrongestMeter(model.labels, model.vocabulary)
     counts, counts_entities, errors = [], [], []
     there = total = 0.0
     for batch in task.in_order(config.batch_size, model.device, rows):
@@ -139,6 +149,7 @@ def evaluate_tagging(
         attribution = compute_attribution_tensor(state, classes)
         errors.append(dla_errors(state).cpu())
         separation.add(state, attribution, classes)
+        strongest.add(attribution, classes)
         named = (batch.labels != task.iob2.outside).nonzero(as_tuple=True)[0]
         part, of_part = state.take(named), attribution.take(named)
         for everywhere, entities in (meters, meters_tokens):
@@ -174,6 +185,7 @@ def evaluate_tagging(
             lexicon=None,
             texts=len(sample),
         ),
+        strongest=strongest.result(),
         words=len(active),
         evaluated=len(rows),
     )

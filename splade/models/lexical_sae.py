@@ -123,6 +123,20 @@ class LexicalSAE(nn.Module):
     def vocab_size(self) -> int:
         return self.encoder.vocab_size
 
+    @property
+    def topk_per_position(self) -> int:
+        """The most active tokens that a tagged word keeps, its strongest; 0: all. May be set on a trained model."""
+        return self.config.topk_per_position
+
+    @topk_per_position.setter
+    def topk_per_position(self, most: int) -> None:
+        self.config = replace(self.config, topk_per_position=most)
+
+    def suppress(self, words: Sequence[str]) -> None:
+        """Shut vocabulary words for every input, in all their senses and spellings; saved with the model."""
+        chosen = self.vocabulary.tokens_of([words] if isinstance(words, str) else words, "The list to suppress")
+        self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
+
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
         with self.autocast():
@@ -149,8 +163,8 @@ class LexicalSAE(nn.Module):
         """
         sequence = self.by_word(sequence, words)
         rows, scores = self._pool(sequence)
-        if self.config.topk_per_position and not self.training:
-            strongest = rows.strongest(self.config.topk_per_position)
+        if self.topk_per_position and not self.training:
+            strongest = rows.strongest(self.topk_per_position)
             rows, scores = rows.select(strongest), scores[strongest]
         state = self.decide(rows, scores)
         return TagCircuitState(state.logits, state.rows, state.scores, state.region, sequence)

@@ -118,6 +118,15 @@ def grounding(results: Mapping[str, Any]) -> list[Figure]:
                 "The one token that carries most; a large share would be a private code, not a reason.",
             )
         )
+    figures += [
+        Figure(
+            f"Strongest for {tag}",
+            f"{found['token']}, {percent(found['share'])}",
+            "The token that speaks loudest most often, and at how many of the words with this tag: near 100 % it only "
+            f"repeats the tag. Different ones: {found['different']}.",
+        )
+        for tag, found in (results.get("strongest") or {}).items()
+    ]
     return [figure for figure in figures if figure is not None]
 
 

@@ -38,6 +38,11 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
     grounding = results["grounding"]
     table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
     table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")
+    if strongest := results.get("strongest"):
+        shares = [found["share"] for found in strongest.values()]
+        table.add_row(
+            "one token strongest for a tag", f"at {sum(shares) / len(shares):.0%} of its words, mean over tags"
+        )
     if lexicon := grounding.get("lexicon"):
         table.add_row(
             f"on words rated by {lexicon['name']}",

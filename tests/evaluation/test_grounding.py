@@ -13,6 +13,8 @@ from splade.errors import ConfigError
 from splade.evaluation import grounding
 from splade.evaluation.grounding import (
     LexiconMeter,
+    StrongestMeter,
+    StrongestToken,
     frozen_share,
     input_share,
     load_lexicon,
@@ -52,6 +54,14 @@ class TestInputShare:
 
     def test_of_nothing_is_nothing(self) -> None:
         assert input_share(self.batch("good"), attribution({})) == (0.0, 0.0)
+
+
+def test_the_strongest_token_of_each_class_by_hand() -> None:
+    meter = StrongestMeter(["a", "b", "never"], VOCABULARY)
+    rows = attribution({"good": 2.0, "bad": -9.0}, {"good": 1.0}, {"film": 3.0, "good": 2.0}, {"bad": 1.0}, {})
+    meter.add(rows, torch.tensor([0, 0, 0, 1, 1]))  # the last has no token at all
+    meter.add(attribution({"good": 5.0}), torch.tensor([0]))
+    assert meter.result() == {"a": StrongestToken("good", 0.75, 2, 4), "b": StrongestToken("bad", 1.0, 1, 1)}
 
 
 class TestLexicon:

@@ -161,3 +161,13 @@ def test_same_seed_same_figures(model: LexicalSAE, task: TaggingTask, tmp_path: 
     config = EvaluationConfig(max_samples=7)
     first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=4) for _ in range(2))
     assert first == second and first.evaluated == 7
+
+
+def test_the_strongest_token_is_counted_for_the_tags_decoded(
+    model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation
+) -> None:
+    tags = task.decode(all_logits(model, task, 8))
+    for tag, strongest in found.strongest.items():
+        assert 0 < strongest.share <= 1 <= strongest.different <= strongest.rows
+        assert strongest.rows <= int((tags == model.labels.index(tag)).sum())
+    assert sum(each.rows for each in found.strongest.values()) > 0.9 * found.words

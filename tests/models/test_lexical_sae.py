@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from splade.errors import ConfigError
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.layers.activation import GATES
 from splade.models.lexical_sae import LexicalSAE
@@ -41,6 +42,22 @@ def test_the_interface(model: LexicalSAE) -> None:
 def test_sparse_vector_is_the_maximum_of_the_dense_sequence(model: LexicalSAE) -> None:
     sequence = model(*encode(model, TEXTS))
     torch.testing.assert_close(sequence.to_dense().amax(1), model.classify(sequence).sparse_vector)
+
+
+def test_a_word_is_suppressed_by_its_name(folder: Path) -> None:
+    model = build_model(folder, "full").eval()
+    batch = encode(model, TEXTS)
+    before = model.classify(model(*batch)).sparse_vector
+    whole = model.vocabulary.whole_word
+    victim = int(torch.where(whole, (before > 0).sum(0), 0).argmax())
+    assert before[:, victim].any()
+    model.suppress(model.vocabulary.names[victim].upper())  # one word, in any case
+    after = model.classify(model(*batch)).sparse_vector
+    assert not after[:, victim].any()
+    gone = (before > 0).any(0) & ~(after > 0).any(0)
+    assert {model.vocabulary.names[token] for token in gone.nonzero().flatten()} == {model.vocabulary.names[victim]}
+    with pytest.raises(ConfigError, match="'qwertyzzz' first"):
+        model.suppress(["qwertyzzz"])
 
 
 @pytest.mark.parametrize("head", ["relu_mlp", "tied_mlp"])

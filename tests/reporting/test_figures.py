@@ -45,6 +45,11 @@ def test_separation_is_read_between_and_within() -> None:
     assert separation(build_results())[0] == {"name": "Cosine", "between": "0.120", "within": "0.400"}
 
 
+def test_a_tag_that_one_token_says_is_shown() -> None:
+    figure = {figure.name: figure for figure in grounding(build_tagging_results())}["Strongest for B-LOC"]
+    assert figure.value == "beijing, 60.0 %" and figure.meaning.endswith("Different ones: 7.")
+
+
 def test_a_taggers_figures_are_of_entities_and_words() -> None:
     figures = {figure.name: figure for figure in headline(build_tagging_results())}
     assert list(figures)[:4] == ["Entity F1", "Precision", "Recall", "Right tags"]

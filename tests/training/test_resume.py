@@ -18,7 +18,7 @@ from rich.console import Console
 from splade.errors import CheckpointError
 from splade.pipelines import setup_and_train
 from splade.training.checkpoint import TENSORS, list_checkpoints
-from splade.training.interrupt import Interrupted, interruptible
+from splade.training.interrupt import ASKS_TO_LEAVE, Interrupted, interruptible
 from splade.training.loop import Trainer
 from splade.training.resume import cut_history
 from tests.runs import ToyRun, run_cli, weights
@@ -156,19 +156,22 @@ def test_a_run_that_stopped_early_stays_stopped(
 
 
 class TestInterrupt:
-    def test_ctrl_c_saves_says_how_to_go_on_and_resume_finishes(self, toy_run: ToyRun, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("asks", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+    def test_being_asked_to_leave_saves_says_how_to_go_on_and_resume_finishes(
+        self, toy_run: ToyRun, tmp_path: Path, asks: signal.Signals, name: str
+    ) -> None:
         log = Trainer._log
 
         def press(self: Trainer) -> dict[str, object]:
             if self.step == 8:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(asks)
             return log(self)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Trainer, "_log", press)
             stopped = run_cli("train", *toy_run.sets(tmp_path))
         assert stopped.exit_code == 130
-        assert "finishing this step" in stopped.stderr
+        assert f"{name}: finishing this step" in stopped.stderr
         assert stopped.stderr.strip().endswith(
             "Stopped after step 8 of 16; all is saved. Go on with the same command and --resume."
         )
@@ -179,13 +182,13 @@ class TestInterrupt:
 
     def test_a_second_press_ends_at_once(self) -> None:
         said: list[str] = []
-        handler = signal.getsignal(signal.SIGINT)
+        handlers = [signal.getsignal(asks) for asks in ASKS_TO_LEAVE]
         with pytest.raises(KeyboardInterrupt), interruptible(said.append) as pressed:
             assert not pressed()
             signal.raise_signal(signal.SIGINT)
             assert pressed() and len(said) == 1
             signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is handler
+        assert [signal.getsignal(asks) for asks in ASKS_TO_LEAVE] == handlers
 
     def test_is_no_ordinary_error_of_the_user(self) -> None:
         assert not issubclass(Interrupted, CheckpointError)
