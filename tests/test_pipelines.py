@@ -18,12 +18,13 @@ from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import prepare, run_experiment, setup_and_train
-from splade.run_folder import check_output_dir
+from splade.run_folder import check_output_dir, run_id, write_config
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
 from splade.training.loop import Trainer
 from splade.training.recipes import resolved
 from splade.training.resume import restore
+from tests.builders import toy_reviews
 from tests.runs import LABELS, ToyRun, read_json, run_cli, tiny_config, weights, write_csv, write_reviews
 
 FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
@@ -230,3 +231,18 @@ class TestOptions:
         loaded = LexicalSAE.from_pretrained(tmp_path / "model")
         texts = run.dataset.test.texts[:8]
         assert predict_batch(loaded, texts) == predict_batch(run.model, texts)
+
+
+def test_data_files_are_found_from_the_run_folder_and_a_run_is_known_wherever_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv(tmp_path / "mine.csv", *toy_reviews(20))
+    monkeypatch.chdir(tmp_path)
+    config = load_config(None, ["data.train_file=mine.csv", "data.dataset_name=null", "output_dir=run"])
+    write_config(config)
+    written = load_config(tmp_path / "run" / "config.yaml")
+    assert written.data.train_file == str(tmp_path / "mine.csv") and written.data.test_file is None
+    data = load_dataset(config.data, config.seed)
+    assert run_id(written, data) == run_id(config, data)
+    other = dataclasses.replace(config, data=dataclasses.replace(config.data, train_file="other.csv"))
+    assert run_id(other, data) != run_id(config, data)
