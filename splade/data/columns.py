@@ -27,12 +27,17 @@ def raw_split(columns: Columns, text_column: str | None, label_column: str | Non
             "choose a classification set, or set task: tagging",
         )
     require_columns(columns, {"text_column": text_column, "label_column": label_column}, origin)
-    texts = [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]
+    texts = raw_texts(columns, text_column, origin)
     labels = [_label(value, row, label_column, origin) for row, value in enumerate(columns[label_column], start=1)]
     if not texts:
         raise DataError(f"{origin} has no rows, but at least one text and label is needed; check the file.")
     extra = {name: values for name, values in columns.items() if name not in (text_column, label_column)}
     return RawSplit(texts, labels, extra, origin)
+
+
+def raw_texts(columns: Columns, text_column: str, origin: str) -> list[str]:
+    """The column of texts, every row checked."""
+    return [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]
 
 
 def require_columns(columns: Columns, wanted: Mapping[str, str], origin: str) -> None:

@@ -19,7 +19,7 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
 
     A line that starts a document ends a sentence too. A comment is a line before a sentence that starts with ``#`` and
     does not end in a tag (``# O`` is a word). All words have as many columns as the first: where the last is missing,
-    the one before must not be taken for a tag.
+    the one before must not be taken for a tag. A file of one column has words alone, without ``tags``.
     """
     sentences: list[list[str]] = [[]]
     tags: list[list[str]] = [[]]
@@ -40,7 +40,7 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
                 f"The file {path} has '{line[:SHOWN_LINE]}' in line {number}, with a comma where a tab or spaces must "
                 "stand between a word and its tag; convert it from CSV to columns."
             )
-        if len(fields) == 1:
+        if len(fields) == 1 < columns:
             raise DataError(
                 f"The file {path} has only '{line[:SHOWN_LINE]}' in line {number}, but a word and its tag were "
                 "expected; complete the line (a blank line ends a sentence)."
@@ -65,7 +65,8 @@ def read_conll(stream: IO[str], path: Path) -> Columns:
             f"The file {path} numbers the words of each sentence in its first column, where the words themselves were "
             "expected; remove that column."
         )
-    return {"tokens": list[object](sentences), "tags": list[object](tags)}
+    found: Columns = {"tokens": list[object](sentences), "tags": list[object](tags)}
+    return found if columns != 1 else {"tokens": found["tokens"]}
 
 
 def _fields(line: str) -> list[str]:

@@ -28,8 +28,12 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
             "columns",
             "choose a tagged set, or set task: classification",
         )
+    if set(columns) == {tokens_column}:
+        raise DataError(
+            f"{origin} has words alone, but each needs a tag; add the tags, in a column file as the last column."
+        )
     require_columns(columns, {"tokens_column": tokens_column, "tags_column": tags_column}, origin)
-    sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
+    sentences = raw_words(columns, tokens_column, origin)
     tags = [_list(value, row, tags_column, origin) for row, value in enumerate(columns[tags_column], start=1)]
     if not any(sentences):
         raise DataError(f"{origin} has no words, but at least one tagged sentence is needed; check the file.")
@@ -37,13 +41,19 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
         if len(words) != len(word_tags):
             raise DataError(
                 f"{origin} has {len(words)} words but {len(word_tags)} tags in sentence {row} "
-                f"('{_shown([str(word) for word in words])}'), where each word needs one tag; correct the sentence."
+                f"('{_shown(words)}'), where each word needs one tag; correct the sentence."
             )
     return RawTags(
-        [[_word(word, row, tokens_column, origin) for word in words] for row, words in enumerate(sentences, start=1)],
+        sentences,
         [[_tag(tag, row, tags_column, origin) for tag in each] for row, each in enumerate(tags, start=1)],
         origin,
     )
+
+
+def raw_words(columns: Columns, tokens_column: str, origin: str) -> list[list[str]]:
+    """The column of words, every row checked."""
+    sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
+    return [[_word(word, row, tokens_column, origin) for word in words] for row, words in enumerate(sentences, start=1)]
 
 
 def _list(value: object, row: int, column: str, origin: str) -> list[object]:

@@ -74,6 +74,11 @@ def test_a_word_without_a_tag_names_the_line(tmp_path: Path) -> None:
     )
 
 
+def test_one_column_is_words_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "a\nb\n\nc\n")
+    assert read_columns(path, "tagging") == {"tokens": [["a", "b"], ["c"]]}
+
+
 def test_word_numbers_are_not_words(tmp_path: Path) -> None:
     numbered = "1\tAnn\tB-PER\n2\tmet\tO\n3\tBo\tB-PER\n\n1\tYes\tO\n"
     assert "numbers the words of each sentence in its first column" in sentence(write(tmp_path / "a.tsv", numbered))

@@ -53,6 +53,10 @@ class TestColumns:
             "set, or set task: classification."
         )
 
+    def test_words_alone(self) -> None:
+        said = "a.jsonl has words alone, but each needs a tag; add the tags, in a column file as the last column."
+        assert sentence({"tokens": [["a"]]}) == said
+
     def test_a_missing_column(self) -> None:
         assert (
             "has no column 'tags', only: tokens, tagz; name the right one with data.tags_column. Did you"
