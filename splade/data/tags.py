@@ -83,12 +83,12 @@ def _shown(words: Sequence[str]) -> str:
 
 
 class TagLabels:
-    """Numbers the tags of a set's splits: which tags there are, and of which scheme, is found once."""
+    """Numbers the tags of a set's splits: which there are is found once, of which scheme they are for each split."""
 
     column = "tags_column"
 
     def __init__(self, given: Sequence[str] | None, sample: RawTags) -> None:
-        """``given``: the tags there may be, in any scheme; without them, and for the scheme, ``sample`` is asked."""
+        """``given``: the tags there may be, in any scheme; without them those of ``sample``."""
         tags = list(given or dict.fromkeys(tag for each in sample.tags for tag in each))
         _check(tags, "The label set" if given else sample.origin)
         parsed = {tag: split_tag(tag) for tag in tags}
@@ -98,7 +98,6 @@ class TagLabels:
         self.names = iob2_names(each for each in parsed.values() if each is not None)
         self.classes = [name.removeprefix("B-") for name in self.names[1::2]]
         self._numbered = {str(number): tag for number, tag in enumerate(given or [])}
-        self.scheme = find_scheme(self._parse(sample))
 
     def encode(self, raw: RawTags) -> TaggedSplit:
         """Rewrite the tags as IOB2 and number them; sentences without words are left out."""
@@ -153,15 +152,16 @@ class TagLabels:
                 f"{raw.origin}: the {len(there)} sentence(s) have {average:,.0f} words on average, so several may have "
                 "been run together; in a column file a blank line must end each."
             )
-        if self.scheme != "IOB2":
-            yield f"{raw.origin}: the tags are {self.scheme} and were rewritten as IOB2."
-        wrong = [(row, place) for row, tags in enumerate(parsed) for place in breaks(tags, self.scheme)]
+        scheme = find_scheme(parsed)
+        if scheme != "IOB2":
+            yield f"{raw.origin}: the tags are {scheme} and were rewritten as IOB2."
+        wrong = [(row, place) for row, tags in enumerate(parsed) for place in breaks(tags, scheme)]
         if wrong:
             row, place = wrong[0]
             around = range(max(0, place - CONTEXT), min(len(parsed[row]), place + CONTEXT + 1))
             example = " ".join(f"{raw.sentences[row][word]}/{raw.tags[row][word]}" for word in around)
             yield (
-                f"{raw.origin}: {len(wrong)} tag(s) break {self.scheme}, the first in sentence {row + 1} ("
+                f"{raw.origin}: {len(wrong)} tag(s) break {scheme}, the first in sentence {row + 1} ("
                 f"'{example}'); a tag that cannot continue an entity was read as the start of one."
             )
 
