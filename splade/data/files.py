@@ -7,6 +7,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -33,7 +34,7 @@ def files_source(config: DataConfig, task: Task) -> Source:
     paths = {part: Path(path) for part, path in given.items() if path is not None}
 
     def reader(path: Path) -> Callable[[], RawSplit | RawTags]:
-        return lambda: pick(read_columns(path, task), config, str(path), task)
+        return lambda: pick(read_columns(path, task, config), config, str(path), task)
 
     return Source(
         name=paths["train"].name.split(".")[0],
@@ -42,8 +43,11 @@ def files_source(config: DataConfig, task: Task) -> Source:
     )
 
 
-def read_columns(path: Path, task: Task = "classification") -> Columns:
-    """Read one file; whatever is wrong with it ends in a ``DataError`` that names it."""
+def read_columns(path: Path, task: Task = "classification", config: DataConfig | None = None) -> Columns:
+    """Read one file; whatever is wrong with it ends in a ``DataError`` that names it.
+
+    Settings are asked for the columns of a column file alone, which has several only they can tell apart.
+    """
     _check_there(path)
     kind, _ = _kind(path)
     formats, others = (tagged_readers, readers) if task == "tagging" else (readers, tagged_readers)
@@ -55,7 +59,12 @@ def read_columns(path: Path, task: Task = "classification") -> Columns:
                 f"convert it, or change task ({task} reads {known} and .parquet)",
             )
         raise DataError(f"The file {path} ends in none of {known} (each also .gz) or .parquet; convert or rename it.")
-    return read_file(path, formats.get(kind)) if kind != "parquet" else _read_parquet(path)
+    if kind == "parquet":
+        return _read_parquet(path)
+    read = formats.get(kind)
+    if read is read_conll and config is not None:
+        read = partial(read_conll, words=config.tokens_column, tags=config.tags_column)
+    return read_file(path, read)
 
 
 def has_columns(path: Path) -> bool:

@@ -15,6 +15,7 @@ TAGS_COLUMNS = ("tags", "ner_tags")
 CONTEXT = 2  # words shown on either side of a word with a wrong tag
 NEARLY_OUTSIDE = {"o", "0"}  # a small letter, a nought
 PREFIX = re.compile(r"[BIELSU][-_:/]", re.IGNORECASE)  # near to a scheme's: of b-PER, B_PER
+WHICH_COLUMN = "check which column has the tags (of a column file the last, unless data.tags_column says another)"
 LONG = 50  # words a sentence on average: CoNLL-2003 and WNUT-17 have 13 to 18, so more look like sentences run together
 
 
@@ -175,14 +176,11 @@ def _check(tags: Sequence[str], owner: str) -> None:
         )
     if OUTSIDE not in tags and not NEARLY_OUTSIDE.intersection(tags):
         raise DataError(
-            f"{owner} has no tag 'O' (but: {listed(tags)}), which words outside every entity must have; add it, or set "
-            "task: classification if these are classes of texts."
+            f"{owner} has no tag 'O' (but: {listed(tags)}), which words outside every entity must have; "
+            f"{WHICH_COLUMN}, add it, or set task: classification if these are classes of texts."
         )
     if len(tags) < 2:
-        raise DataError(
-            f"{owner} has no tag but '{tags[0]}', and a tagger needs entities; check which column has their tags (of a "
-            "column file the last, else data.tags_column)."
-        )
+        raise DataError(f"{owner} has no tag but '{tags[0]}', and a tagger needs entities; {WHICH_COLUMN}.")
 
 
 def _of_no_scheme(found: str, tag: str, header: bool = False) -> DataError:

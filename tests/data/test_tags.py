@@ -141,8 +141,9 @@ class TestLabels:
 
     def test_a_label_set_without_o(self) -> None:
         assert refused("B-PER I-PER") == (
-            "a.conll has no tag 'O' (but: B-PER, I-PER), which words outside every entity must have; add it, or set "
-            "task: classification if these are classes of texts."
+            "a.conll has no tag 'O' (but: B-PER, I-PER), which words outside every entity must have; check "
+            "which column has the tags (of a column file the last, unless data.tags_column says another), add it, or "
+            "set task: classification if these are classes of texts."
         )
         assert refused("O B-PER", given=["B-PER", "I-PER"]).startswith("The label set has no tag 'O'")
 
@@ -187,6 +188,6 @@ class TestLabels:
 
     def test_no_entities(self) -> None:
         assert refused("O O") == (
-            "a.conll has no tag but 'O', and a tagger needs entities; check which column has their tags (of a column "
-            "file the last, else data.tags_column)."
+            "a.conll has no tag but 'O', and a tagger needs entities; check which column has the tags (of a column "
+            "file the last, unless data.tags_column says another)."
         )
