@@ -134,7 +134,7 @@ def evaluate(
         typer.Option("--file", help="Own test data, in the place of any other: the formats of data.test_file."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Measure a saved model on a test split."""
     check_model_folder(model)

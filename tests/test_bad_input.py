@@ -130,7 +130,10 @@ class TestData:
         for name in ("train", "validation", "test"):
             write_csv(data / f"{name}.csv", ["a", "b"] * 10, ["bad", "good"] * 10)
         files = sets([f"data.{name}_file={data / name}.csv" for name in ("train", "validation", "test")])
-        parts = ("has the label 'bad' in row 1", "the known classes are: negative, positive")
+        parts = (
+            "has the label 'bad' in row 1",
+            "the known classes are: negative, positive; the model can give no other",
+        )
         expect_sentence(run_cli("evaluate", "--model", model, *files), *parts)
 
 

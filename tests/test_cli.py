@@ -250,3 +250,9 @@ def test_help_lists_the_commands() -> None:
         "explain",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))
+
+
+def test_help_says_what_json_each_command_prints() -> None:
+    helps = {command: run_cli(command, "--help").stdout for command in ("evaluate", "predict", "explain")}
+    assert "one JSON object a text" not in helps["evaluate"] and "as one JSON object" in helps["evaluate"]
+    assert all("one JSON object a text" in helps[command] for command in ("predict", "explain"))

@@ -144,7 +144,8 @@ class TestExplain:
 
     def test_refuses_in_one_sentence(self, model: Path, toy_run: ToyRun) -> None:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, TEXTS[0]), "Word 9 was asked for", "6 word")
-        expect_sentence(run_cli("explain", "--model", model, "--target", "PER", TEXTS[0]), "no label 'PER'", "B-PER")
+        done = run_cli("explain", "--model", model, "--target", "per", TEXTS[0])
+        expect_sentence(done, "no label 'per'", "Did you mean 'B-PER' or 'I-PER'?")
         done = run_cli("explain", "--model", toy_run.folder / "model", "--word", 0, "good")
         expect_sentence(done, "The model classifies texts", "tagging was expected")
 
@@ -249,7 +250,8 @@ class TestBadInput:
     def test_unknown_tags_at_evaluation(self, model: Path, tmp_path: Path) -> None:
         path = write_conll(tmp_path / "test.conll", [["john", "saw"]], [["B-PRE", "O"]])
         done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}")
-        expect_sentence(done, "has the tag 'B-PRE' in sentence 1 (at 'john')", "Did you mean 'B-PER'?")
+        said = expect_sentence(done, "has the tag 'B-PRE' in sentence 1 (at 'john')", "Did you mean 'B-PER'?")
+        assert "the model can give no other, so correct the data" in said and "data.labels" not in said
 
     def test_a_label_set_without_o(self, toy_tagger: ToyRun, tmp_path: Path) -> None:
         labels = ["B-LOC", "I-LOC", "B-PER", "I-PER"]

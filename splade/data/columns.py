@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from splade.data.types import Columns, RawSplit, TextSplit
-from splade.errors import DataError, OtherTaskError, nearest
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest
 
 TEXT_COLUMN = "text"
 LABEL_COLUMN = "label"
@@ -112,10 +112,11 @@ def encode_labels(split: RawSplit, label_names: Sequence[str]) -> TextSplit:
         numbers.update({str(number): number for number in range(len(label_names))})
     for row, label in enumerate(split.labels, start=1):
         if label not in numbers:
-            raise DataError(
+            raise UnknownLabelError(
                 f"{split.origin} has the label '{label}' in row {row}, but the known classes are: "
-                f"{listed(label_names)}; correct the row, or name all classes in data.labels."
-                f"{nearest(label, label_names)}"
+                f"{listed(label_names)}",
+                "correct the row, or name all classes in data.labels",
+                nearest(label, label_names),
             )
     return TextSplit(split.texts, [numbers[label] for label in split.labels], split.extra)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from splade.data.columns import clean_text, listed, require_columns
 from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
 from splade.data.types import Columns, RawTags, TaggedSplit
-from splade.errors import DataError, OtherTaskError, nearest
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest
 
 TOKENS_COLUMN = "tokens"
 TAGS_COLUMNS = ("tags", "ner_tags")
@@ -132,9 +132,10 @@ class TagLabels:
                     alone = sum(each.count(tag) for each in raw.tags) == 1
                     raise _of_no_scheme(found, tag, header=alone and row == place == 0)
                 if parsed is None or (parsed[1] and parsed[1] not in self.classes):
-                    raise DataError(
-                        f"{found}, but the known tags are: {listed(self.names)}; correct it, or name all tags in "
-                        f"data.labels.{nearest(tag, self.names)}"
+                    raise UnknownLabelError(
+                        f"{found}, but the known tags are: {listed(self.names)}",
+                        "correct it, or name all tags in data.labels",
+                        nearest(tag, self.names),
                     )
                 known[tag] = parsed
         return [[known[tag] for tag in tags] for tags in raw.tags]
