@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splade.inference import explain_model, predict_model
+    from splade.inference import explain_batch, explain_model, predict_batch, predict_model
     from splade.models.lexical_sae import LexicalSAE
-    from splade.tagging import explain_tags, tag_model
+    from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
 
-__all__ = ["LexicalSAE", "__version__", "explain_model", "explain_tags", "predict_model", "tag_model"]
+__all__ = [
+    "LexicalSAE",
+    "__version__",
+    "explain_batch",
+    "explain_model",
+    "explain_tags",
+    "explain_tags_batch",
+    "predict_batch",
+    "predict_model",
+    "tag_batch",
+    "tag_model",
+]
+
+_HOMES = {
+    "splade.inference": ("explain_batch", "explain_model", "predict_batch", "predict_model"),
+    "splade.models.lexical_sae": ("LexicalSAE",),
+    "splade.tagging": ("explain_tags", "explain_tags_batch", "tag_batch", "tag_model"),
+}
 
 
 def __getattr__(name: str) -> object:
     """The main names, loaded when first used: importing torch takes seconds that `--help` should not."""
-    if name == "LexicalSAE":
-        from splade.models.lexical_sae import LexicalSAE
-
-        return LexicalSAE
-    if name in ("explain_model", "predict_model"):
-        from splade import inference
-
-        return getattr(inference, name)
-    if name in ("explain_tags", "tag_model"):
-        from splade import tagging
-
-        return getattr(tagging, name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'splade' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -19,6 +20,9 @@ from splade.reporting.results_table import print_results
 if TYPE_CHECKING:
     from splade.config.schema import Config, Task
     from splade.models.lexical_sae import LexicalSAE
+    from splade.tagging import Text
+
+OneText = TypeVar("OneText")
 
 # Texts read before their answers are printed: enough of them to batch those of similar length.
 TEXTS_AT_A_TIME = 256
@@ -38,7 +42,14 @@ Texts = Annotated[
     ),
 ]
 ModelFolder = Annotated[Path, typer.Option("--model", help="Folder of a saved model, as in output_dir/model.")]
-File = Annotated[Path | None, typer.Option("--file", help="Read one text a line from this file.")]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        help="Read one text a line from this file; of a format with columns, those called 'text' or, for taggers, "
+        "'tokens'.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")]
@@ -127,7 +138,7 @@ def evaluate(
         typer.Option("--file", help="Own test data, in the place of any other: the formats of data.test_file."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Measure a saved model on a test split."""
     check_model_folder(model)
@@ -210,19 +221,18 @@ def predict(
 
     if as_json and conll:
         raise ConfigError("Both --json and --conll were given; choose one of them.")
-    wanted = read_texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
     if conll or topk is not None:
         check_task(loaded, "tagging")
     if topk is not None:
         loaded.topk_per_position = topk
     if loaded.task == "tagging":
-        _tag(loaded, wanted, as_json, conll)
+        _tag(loaded, read_texts(texts, file, "tagging"), as_json, conll)
         return
     from splade.inference import predict_batch
 
     cut = 0
-    for part in _parts(wanted):
+    for part in _parts(read_texts(texts, file, "classification")):
         for p in predict_batch(loaded, part):
             cut += p.truncated
             if as_json:
@@ -232,7 +242,7 @@ def predict(
     _say_cut(cut, loaded.max_length)
 
 
-def _tag(model: LexicalSAE, texts: list[str], as_json: bool, conll: bool) -> None:
+def _tag(model: LexicalSAE, texts: Sequence[Text], as_json: bool, conll: bool) -> None:
     from splade.reporting.tagged_terminal import print_tagged
     from splade.tagging import tag_batch
 
@@ -278,18 +288,18 @@ def explain(
     check_model_folder(model)
     from splade.models.lexical_sae import LexicalSAE, check_task
 
-    wanted = read_texts(texts, file)
     loaded = LexicalSAE.from_pretrained(model)
     if word is not None or context or topk is not None:
         check_task(loaded, "tagging")
     if topk is not None:
         loaded.topk_per_position = topk
     if loaded.task == "tagging":
-        _explain_tags(loaded, wanted, as_json, top, word, target, context)
+        _explain_tags(loaded, read_texts(texts, file, "tagging"), as_json, top, word, target, context)
         return
     from splade.inference import explain_batch
     from splade.reporting.terminal import print_explanation
 
+    wanted = read_texts(texts, file, "classification")
     explanations = (one for part in _parts(wanted) for one in explain_batch(loaded, part, target))
     cut = 0
     for number, explanation in enumerate(explanations):
@@ -306,7 +316,7 @@ def explain(
 
 def _explain_tags(
     model: LexicalSAE,
-    texts: list[str],
+    texts: Sequence[Text],
     as_json: bool,
     top: int,
     word: int | None,
@@ -350,7 +360,7 @@ def _check_writable(file: Path) -> None:
         raise ConfigError(f"{file} cannot be written ({error.strerror}); name another file with --output.") from error
 
 
-def _parts(texts: list[str]) -> list[list[str]]:
+def _parts(texts: Sequence[OneText]) -> list[Sequence[OneText]]:
     """Some texts at a time, so that the first answers are printed while the last texts wait."""
     return [texts[start : start + TEXTS_AT_A_TIME] for start in range(0, len(texts), TEXTS_AT_A_TIME)]
 

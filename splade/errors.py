@@ -33,6 +33,17 @@ class OtherTaskError(DataError):
         self.found = found
 
 
+class UnknownLabelError(DataError):
+    """Data has a label that is not among the known ones.
+
+    A training may be told of more (``advice``), a saved model cannot.
+    """
+
+    def __init__(self, found: str, advice: str, hint: str) -> None:
+        super().__init__(f"{found}; {advice}.{hint}")
+        self.found, self.hint = found, hint
+
+
 class BackboneError(LexicalSAEError):
     """A pretrained encoder cannot be found or cannot be used here."""
 

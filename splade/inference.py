@@ -139,9 +139,10 @@ def score_model(
 def check_target(model: LexicalSAE, target: str | None) -> None:
     """Refuse a label that the model does not have."""
     if target is not None and target not in model.labels:
+        of_type = [f"'{label}'" for label in model.labels if label.lower().endswith(f"-{target}".lower())]
         raise ModelError(
             f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
-            f"{nearest(str(target), model.labels)}"
+            + (f" Did you mean {' or '.join(of_type)}?" if of_type else nearest(str(target), model.labels))
         )
 
 

@@ -130,7 +130,10 @@ class TestData:
         for name in ("train", "validation", "test"):
             write_csv(data / f"{name}.csv", ["a", "b"] * 10, ["bad", "good"] * 10)
         files = sets([f"data.{name}_file={data / name}.csv" for name in ("train", "validation", "test")])
-        parts = ("has the label 'bad' in row 1", "the known classes are: negative, positive")
+        parts = (
+            "has the label 'bad' in row 1",
+            "the known classes are: negative, positive; the model can give no other",
+        )
         expect_sentence(run_cli("evaluate", "--model", model, *files), *parts)
 
 
@@ -170,8 +173,16 @@ class TestSavedModel:
     def test_texts_given_twice_or_unreadable(self, model: Path, tmp_path: Path) -> None:
         (tmp_path / "latin.txt").write_bytes("schön".encode("latin-1"))
         done = run_cli("predict", "--model", model, "--file", tmp_path / "latin.txt")
-        expect_sentence(done, "latin.txt cannot be read as UTF-8 text")
-        expect_sentence(run_cli("predict", "--model", model, "--file", tmp_path / "no.txt"), "no.txt cannot be read")
+        expect_sentence(done, "latin.txt is not UTF-8 text")
+        done = run_cli("predict", "--model", model, "--file", tmp_path / "latn.txt")
+        expect_sentence(done, "There is no file", "latn.txt; check the path. Did you mean 'latin.txt'?")
+        expect_sentence(run_cli("predict", "--model", model, "--file", tmp_path), "is a folder, where a file")
+        (tmp_path / "a.jsonl").write_text('{"tokens": ["good"]}')
+        done = run_cli("predict", "--model", model, "--file", tmp_path / "a.jsonl")
+        expect_sentence(done, "has no column 'text', only: tokens; give the one to read that name")
+        (tmp_path / "a.conll").write_text("good O")
+        done = run_cli("explain", "--model", model, "--file", tmp_path / "a.conll")
+        expect_sentence(done, "ends in .conll, which classification does not read; name a file for classification")
         done = run_cli("predict", "--model", model, "--file", tmp_path / "latin.txt", "good")
         expect_sentence(done, "Both texts and --file were given")
 

@@ -77,9 +77,27 @@ class TestExplain:
         done = run_cli("explain", "--model", model, "--json", "--file", tmp_path / "texts.txt")
         assert [one["text"] for one in objects(done.stdout)] == ["a charming film", "a dull plot"]
 
-    def test_nothing_on_standard_input_is_nothing_to_print(self, model: Path) -> None:
-        done = run_cli("explain", "--model", model, "--json", stdin="")
-        assert (done.exit_code, done.stdout) == (0, "")
+    def test_a_file_with_columns_is_read_as_training_reads_it(self, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps({"id": 1, "text": text}) + "\n" for text in TEXTS))
+        for path in (tmp_path / "a.jsonl", write_csv(tmp_path / "a.csv", TEXTS, [0, 1, 0])):
+            for command in ("explain", "predict"):
+                done = run_cli(command, "--model", model, "--json", "--file", path)
+                assert [one["text"] for one in objects(done.stdout)] == TEXTS
+
+    def test_a_mark_of_the_byte_order_is_no_part_of_standard_input(self, model: Path) -> None:
+        done = run_cli("predict", "--model", model, "--json", "-", stdin=b"\xef\xbb\xbfgood film\n")
+        assert objects(done.stdout)[0]["text"] == "good film"
+
+    def test_no_texts_are_nothing_to_print_and_it_is_said(self, model: Path, tmp_path: Path) -> None:
+        for name in ("none.txt", "none.jsonl"):
+            (tmp_path / name).touch()
+            done = run_cli("explain", "--model", model, "--json", "--file", tmp_path / name)
+            assert (done.exit_code, done.stdout) == (0, "")
+            assert done.stderr == f"The file {tmp_path / name} has no texts, so there is nothing to print.\n"
+        done = run_cli("explain", "--model", model, "--json", "-", stdin="")
+        assert (done.exit_code, done.stdout) == (0, "") and done.stderr.startswith("Standard input has no texts")
+        done = run_cli("explain", "--model", model, "--json", stdin="")  # nobody said where texts are
+        assert (done.exit_code, done.stdout) == (2, "") and done.stderr.startswith("There is no text to read; give")
 
     def test_the_table_shows_words_and_a_sum_that_adds_up(self, model: Path) -> None:
         done = run_cli("explain", "--model", model, TEXTS[0])
@@ -232,3 +250,9 @@ def test_help_lists_the_commands() -> None:
         "explain",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))
+
+
+def test_help_says_what_json_each_command_prints() -> None:
+    helps = {command: run_cli(command, "--help").stdout for command in ("evaluate", "predict", "explain")}
+    assert "one JSON object a text" not in helps["evaluate"] and "as one JSON object" in helps["evaluate"]
+    assert all("one JSON object a text" in helps[command] for command in ("predict", "explain"))

@@ -9,6 +9,8 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import splade
+from splade import tagging
 from splade.attribution.explanation import NO_WORD, NOT_A_WORD, Explanation
 from splade.errors import DataError, ModelError
 from splade.inference import (
@@ -228,3 +230,9 @@ def test_one_text_is_no_list_of_texts(model: LexicalSAE) -> None:
         score_model(model, [], [])
     with pytest.raises(ModelError, match="has no label '1'"):
         explain_model(model, "good", 1)  # type: ignore[arg-type]
+
+
+def test_the_main_names_are_listed_before_they_are_loaded() -> None:
+    assert set(splade.__all__) <= set(dir(splade))
+    assert all(getattr(splade, name) for name in splade.__all__)
+    assert splade.tag_batch is tagging.tag_batch and splade.predict_batch is predict_batch

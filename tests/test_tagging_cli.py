@@ -61,6 +61,44 @@ class TestPredict:
         for name, key in (("tokens", "word"), ("tags", "tag")):
             assert columns[name] == [[w[key] for w in one["words"]] for one in found if one["words"]]
 
+    def test_words_that_are_split_already_are_read_as_training_reads_them(self, model: Path, tmp_path: Path) -> None:
+        sentences = [["John", "Smith's", "film"], ["New York", "saw", "#"]]
+        columns = "".join("".join(f"{word}\tX\tO\n" for word in words) + "\n" for words in sentences)
+        rows = "".join(json.dumps({"tokens": words, "text": "other"}) + "\n" for words in sentences)
+        alone = columns.replace("\tX\tO", "").replace("New York", "Paris")
+        for name, content in (("a.conll", columns), ("a.jsonl", rows), ("b.iob", alone)):
+            (tmp_path / name).write_text(content)
+            for command in ("predict", "explain"):
+                done = run_cli(command, "--model", model, "--json", "--file", tmp_path / name)
+                found = [[w["word"] for w in json.loads(line)["words"]] for line in done.stdout.splitlines()]
+                assert found == (sentences if name != "b.iob" else [sentences[0], ["Paris", "saw", "#"]])
+
+    def test_columns_that_were_printed_get_the_same_tags_again(self, model: Path, tmp_path: Path) -> None:
+        printed = run_cli("predict", "--model", model, "--conll", TEXTS[0], TEXTS[2]).stdout
+        (tmp_path / "mine.conll").write_text(printed)
+        again = run_cli("predict", "--model", model, "--conll", "--file", tmp_path / "mine.conll")
+        assert again.stdout == printed
+
+    def test_rows_with_a_text_are_texts(self, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+        from_rows = run_cli("predict", "--model", model, "--json", "--file", tmp_path / "a.jsonl").stdout
+        assert from_rows == run_cli("predict", "--model", model, "--json", *TEXTS).stdout
+
+    @pytest.mark.parametrize(
+        ("name", "content", "parts"),
+        [
+            ("a.csv", "text\na\n", ("ends in .csv, which tagging does not read; name a file for tagging, or a .txt",)),
+            ("a.json", "[]", ("a.json ends in none of .bio",)),
+            ("a.jsonl", '{"words": ["a"]}', ("has no column 'tokens' or 'text', only: words; give the one to read",)),
+            ("a.jsonl", '{"tokens": "a"}', ("has 'a' in row 1 of column 'tokens', where a list was expected",)),
+        ],
+    )
+    def test_a_file_it_cannot_take_words_from(
+        self, model: Path, tmp_path: Path, name: str, content: str, parts: tuple[str, ...]
+    ) -> None:
+        (tmp_path / name).write_text(content)
+        expect_sentence(run_cli("predict", "--model", model, "--file", tmp_path / name), *parts)
+
     def test_columns_are_of_taggers_and_of_no_json(self, model: Path, toy_run: ToyRun) -> None:
         expect_sentence(run_cli("predict", "--model", model, "--conll", "--json", "a"), "Both --json and --conll")
         done = run_cli("predict", "--model", toy_run.folder / "model", "--conll", "good")
@@ -106,7 +144,8 @@ class TestExplain:
 
     def test_refuses_in_one_sentence(self, model: Path, toy_run: ToyRun) -> None:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, TEXTS[0]), "Word 9 was asked for", "6 word")
-        expect_sentence(run_cli("explain", "--model", model, "--target", "PER", TEXTS[0]), "no label 'PER'", "B-PER")
+        done = run_cli("explain", "--model", model, "--target", "per", TEXTS[0])
+        expect_sentence(done, "no label 'per'", "Did you mean 'B-PER' or 'I-PER'?")
         done = run_cli("explain", "--model", toy_run.folder / "model", "--word", 0, "good")
         expect_sentence(done, "The model classifies texts", "tagging was expected")
 
@@ -236,7 +275,8 @@ class TestBadInput:
     def test_unknown_tags_at_evaluation(self, model: Path, tmp_path: Path) -> None:
         path = write_conll(tmp_path / "test.conll", [["john", "saw"]], [["B-PRE", "O"]])
         done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}")
-        expect_sentence(done, "has the tag 'B-PRE' in sentence 1 (at 'john')", "Did you mean 'B-PER'?")
+        said = expect_sentence(done, "has the tag 'B-PRE' in sentence 1 (at 'john')", "Did you mean 'B-PER'?")
+        assert "the model can give no other, so correct the data" in said and "data.labels" not in said
 
     def test_a_label_set_without_o(self, toy_tagger: ToyRun, tmp_path: Path) -> None:
         labels = ["B-LOC", "I-LOC", "B-PER", "I-PER"]

@@ -44,11 +44,13 @@ def _distinct(names: list[SupportName]) -> list[SupportName]:
     return names
 
 
+def _as_name(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _as_names(value: object) -> object:
     # `labels: [0, 1]` means the classes called 0 and 1.
-    if not isinstance(value, list):
-        return value
-    return [str(each) if isinstance(each, int) and not isinstance(each, bool) else each for each in value]
+    return [_as_name(each) for each in value] if isinstance(value, list) else value
 
 
 def _different(values: list[int]) -> list[int]:
@@ -109,10 +111,11 @@ class DataConfig:
     """Column of the texts; null: ``text``, or what a named set calls it."""
     label_column: Text | None = None
     """Column of the labels; null: ``label``, or what a named set calls it."""
-    tokens_column: Text | None = None
-    """Column of a tagged set's words, a list a sentence; null: ``tokens``."""
-    tags_column: Text | None = None
-    """Column of a tagged set's tags, as many as words; null: ``tags`` or ``ner_tags``."""
+    tokens_column: Annotated[Text, BeforeValidator(_as_name)] | None = None
+    """Column of a tagged set's words, a list a sentence; null: ``tokens``, of a column file the first. The columns of a
+    column file have numbers, from 1."""
+    tags_column: Annotated[Text, BeforeValidator(_as_name)] | None = None
+    """Column of a tagged set's tags, as many as words; null: ``tags`` or ``ner_tags``, of a column file the last."""
     labels: Annotated[list[Text], BeforeValidator(_as_names)] | None = None
     """Class names in order; null: what the data set says, else the sorted distinct training labels. For tagging the
     tags that may occur, in the order of their numbers if the data writes numbers."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from splade.data.types import Columns, RawSplit, TextSplit
-from splade.errors import DataError, OtherTaskError, nearest
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest
 
 TEXT_COLUMN = "text"
 LABEL_COLUMN = "label"
@@ -27,12 +27,17 @@ def raw_split(columns: Columns, text_column: str | None, label_column: str | Non
             "choose a classification set, or set task: tagging",
         )
     require_columns(columns, {"text_column": text_column, "label_column": label_column}, origin)
-    texts = [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]
+    texts = raw_texts(columns, text_column, origin)
     labels = [_label(value, row, label_column, origin) for row, value in enumerate(columns[label_column], start=1)]
     if not texts:
         raise DataError(f"{origin} has no rows, but at least one text and label is needed; check the file.")
     extra = {name: values for name, values in columns.items() if name not in (text_column, label_column)}
     return RawSplit(texts, labels, extra, origin)
+
+
+def raw_texts(columns: Columns, text_column: str, origin: str) -> list[str]:
+    """The column of texts, every row checked."""
+    return [_text(value, row, text_column, origin) for row, value in enumerate(columns[text_column], start=1)]
 
 
 def require_columns(columns: Columns, wanted: Mapping[str, str], origin: str) -> None:
@@ -107,10 +112,11 @@ def encode_labels(split: RawSplit, label_names: Sequence[str]) -> TextSplit:
         numbers.update({str(number): number for number in range(len(label_names))})
     for row, label in enumerate(split.labels, start=1):
         if label not in numbers:
-            raise DataError(
+            raise UnknownLabelError(
                 f"{split.origin} has the label '{label}' in row {row}, but the known classes are: "
-                f"{listed(label_names)}; correct the row, or name all classes in data.labels."
-                f"{nearest(label, label_names)}"
+                f"{listed(label_names)}",
+                "correct the row, or name all classes in data.labels",
+                nearest(label, label_names),
             )
     return TextSplit(split.texts, [numbers[label] for label in split.labels], split.extra)
 

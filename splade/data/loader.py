@@ -16,7 +16,7 @@ from splade.data.splits import TEST_SEED, Roles, assign_roles, carve, limit
 from splade.data.tags import TagLabels
 from splade.data.tasks import Labels
 from splade.data.types import Dataset, Source, Split, TaggedSplit, TextSplit
-from splade.errors import DataError, OtherTaskError
+from splade.errors import DataError, OtherTaskError, UnknownLabelError
 
 
 @overload
@@ -96,6 +96,10 @@ def load_test_split(
     except OtherTaskError as error:
         raise DataError(
             f"{error.found}; the model was trained for {task}, so name data for that, with --file or --config."
+        ) from None
+    except UnknownLabelError as error:
+        raise DataError(
+            f"{error.found}; the model can give no other, so correct the data or leave such rows out.{error.hint}"
         ) from None
     if names != labels:
         raise DataError(

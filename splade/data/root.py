@@ -61,7 +61,7 @@ def _splits(folder: Path) -> dict[str, Path]:
 
 
 def _reader(path: Path, config: DataConfig, task: Task) -> Callable[[], RawSplit | RawTags]:
-    return lambda: pick(read_columns(path, task), config, f"{path.parent.name}/{path.name}", task)
+    return lambda: pick(read_columns(path, task, config), config, f"{path.parent.name}/{path.name}", task)
 
 
 def _read_meta(path: Path) -> dict[str, object]:

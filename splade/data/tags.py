@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from splade.data.columns import clean_text, listed, require_columns
 from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
 from splade.data.types import Columns, RawTags, TaggedSplit
-from splade.errors import DataError, OtherTaskError, nearest
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest
 
 TOKENS_COLUMN = "tokens"
 TAGS_COLUMNS = ("tags", "ner_tags")
 CONTEXT = 2  # words shown on either side of a word with a wrong tag
 NEARLY_OUTSIDE = {"o", "0"}  # a small letter, a nought
 PREFIX = re.compile(r"[BIELSU][-_:/]", re.IGNORECASE)  # near to a scheme's: of b-PER, B_PER
+WHICH_COLUMN = "check which column has the tags (of a column file the last, unless data.tags_column says another)"
 LONG = 50  # words a sentence on average: CoNLL-2003 and WNUT-17 have 13 to 18, so more look like sentences run together
 
 
@@ -28,8 +29,12 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
             "columns",
             "choose a tagged set, or set task: classification",
         )
+    if set(columns) == {tokens_column}:
+        raise DataError(
+            f"{origin} has words alone, but each needs a tag; add the tags, in a column file as the last column."
+        )
     require_columns(columns, {"tokens_column": tokens_column, "tags_column": tags_column}, origin)
-    sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
+    sentences = raw_words(columns, tokens_column, origin)
     tags = [_list(value, row, tags_column, origin) for row, value in enumerate(columns[tags_column], start=1)]
     if not any(sentences):
         raise DataError(f"{origin} has no words, but at least one tagged sentence is needed; check the file.")
@@ -37,13 +42,19 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
         if len(words) != len(word_tags):
             raise DataError(
                 f"{origin} has {len(words)} words but {len(word_tags)} tags in sentence {row} "
-                f"('{_shown([str(word) for word in words])}'), where each word needs one tag; correct the sentence."
+                f"('{_shown(words)}'), where each word needs one tag; correct the sentence."
             )
     return RawTags(
-        [[_word(word, row, tokens_column, origin) for word in words] for row, words in enumerate(sentences, start=1)],
+        sentences,
         [[_tag(tag, row, tags_column, origin) for tag in each] for row, each in enumerate(tags, start=1)],
         origin,
     )
+
+
+def raw_words(columns: Columns, tokens_column: str, origin: str) -> list[list[str]]:
+    """The column of words, every row checked."""
+    sentences = [_list(value, row, tokens_column, origin) for row, value in enumerate(columns[tokens_column], start=1)]
+    return [[_word(word, row, tokens_column, origin) for word in words] for row, words in enumerate(sentences, start=1)]
 
 
 def _list(value: object, row: int, column: str, origin: str) -> list[object]:
@@ -73,12 +84,12 @@ def _shown(words: Sequence[str]) -> str:
 
 
 class TagLabels:
-    """Numbers the tags of a set's splits: which tags there are, and of which scheme, is found once."""
+    """Numbers the tags of a set's splits: which there are is found once, of which scheme they are for each split."""
 
     column = "tags_column"
 
     def __init__(self, given: Sequence[str] | None, sample: RawTags) -> None:
-        """``given``: the tags there may be, in any scheme; without them, and for the scheme, ``sample`` is asked."""
+        """``given``: the tags there may be, in any scheme; without them those of ``sample``."""
         tags = list(given or dict.fromkeys(tag for each in sample.tags for tag in each))
         _check(tags, "The label set" if given else sample.origin)
         parsed = {tag: split_tag(tag) for tag in tags}
@@ -88,7 +99,6 @@ class TagLabels:
         self.names = iob2_names(each for each in parsed.values() if each is not None)
         self.classes = [name.removeprefix("B-") for name in self.names[1::2]]
         self._numbered = {str(number): tag for number, tag in enumerate(given or [])}
-        self.scheme = find_scheme(self._parse(sample))
 
     def encode(self, raw: RawTags) -> TaggedSplit:
         """Rewrite the tags as IOB2 and number them; sentences without words are left out."""
@@ -122,9 +132,10 @@ class TagLabels:
                     alone = sum(each.count(tag) for each in raw.tags) == 1
                     raise _of_no_scheme(found, tag, header=alone and row == place == 0)
                 if parsed is None or (parsed[1] and parsed[1] not in self.classes):
-                    raise DataError(
-                        f"{found}, but the known tags are: {listed(self.names)}; correct it, or name all tags in "
-                        f"data.labels.{nearest(tag, self.names)}"
+                    raise UnknownLabelError(
+                        f"{found}, but the known tags are: {listed(self.names)}",
+                        "correct it, or name all tags in data.labels",
+                        nearest(tag, self.names),
                     )
                 known[tag] = parsed
         return [[known[tag] for tag in tags] for tags in raw.tags]
@@ -143,15 +154,16 @@ class TagLabels:
                 f"{raw.origin}: the {len(there)} sentence(s) have {average:,.0f} words on average, so several may have "
                 "been run together; in a column file a blank line must end each."
             )
-        if self.scheme != "IOB2":
-            yield f"{raw.origin}: the tags are {self.scheme} and were rewritten as IOB2."
-        wrong = [(row, place) for row, tags in enumerate(parsed) for place in breaks(tags, self.scheme)]
+        scheme = find_scheme(parsed)
+        if scheme != "IOB2":
+            yield f"{raw.origin}: the tags are {scheme} and were rewritten as IOB2."
+        wrong = [(row, place) for row, tags in enumerate(parsed) for place in breaks(tags, scheme)]
         if wrong:
             row, place = wrong[0]
             around = range(max(0, place - CONTEXT), min(len(parsed[row]), place + CONTEXT + 1))
             example = " ".join(f"{raw.sentences[row][word]}/{raw.tags[row][word]}" for word in around)
             yield (
-                f"{raw.origin}: {len(wrong)} tag(s) break {self.scheme}, the first in sentence {row + 1} ("
+                f"{raw.origin}: {len(wrong)} tag(s) break {scheme}, the first in sentence {row + 1} ("
                 f"'{example}'); a tag that cannot continue an entity was read as the start of one."
             )
 
@@ -165,14 +177,11 @@ def _check(tags: Sequence[str], owner: str) -> None:
         )
     if OUTSIDE not in tags and not NEARLY_OUTSIDE.intersection(tags):
         raise DataError(
-            f"{owner} has no tag 'O' (but: {listed(tags)}), which words outside every entity must have; add it, or set "
-            "task: classification if these are classes of texts."
+            f"{owner} has no tag 'O' (but: {listed(tags)}), which words outside every entity must have; "
+            f"{WHICH_COLUMN}, add it, or set task: classification if these are classes of texts."
         )
     if len(tags) < 2:
-        raise DataError(
-            f"{owner} has no tag but '{tags[0]}', and a tagger needs entities; check which column has their tags (of a "
-            "column file the last, else data.tags_column)."
-        )
+        raise DataError(f"{owner} has no tag but '{tags[0]}', and a tagger needs entities; {WHICH_COLUMN}.")
 
 
 def _of_no_scheme(found: str, tag: str, header: bool = False) -> DataError:

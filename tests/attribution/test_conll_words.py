@@ -30,6 +30,19 @@ def test_splits_as_conll(text: str, expected: str) -> None:
     assert words(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Angela\u200bMerkel\u200b, \u200b!", ["Angela", "Merkel", ",", "!"]),  # a zero-width space parts words
+        ("Mer\u00adkel\u2060s \ufeffBon\ufeffn.", ["Mer\u00adkel\u2060s", "Bon\ufeffn", "."]),
+        ("\ufeff\u2060 می\u200cروم 🙂\u200d🙂", ["می\u200cروم", "🙂\u200d", "🙂"]),
+        ("\u200b\u200e \ufeff", []),
+    ],
+)
+def test_what_is_invisible_is_no_word(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in split_words(text)] == expected
+
+
 def test_nothing_but_white_space_lies_between_words() -> None:
     text = "a\tb\u00a0(\x00)…  e\u0301t\u00e9 🙂\u200d🙂 n't's--.’’\n\n1,2,x"
     left, before = list(text), 0

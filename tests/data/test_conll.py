@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from splade.config.schema import DataConfig
 from splade.data.files import read_columns
 from splade.errors import DataError
 
@@ -74,10 +75,33 @@ def test_a_word_without_a_tag_names_the_line(tmp_path: Path) -> None:
     )
 
 
+def test_one_column_is_words_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "# text = a b\na\nb\n\n#c\n")
+    assert read_columns(path, "tagging") == {"tokens": [["a", "b"], ["#c"]]}
+
+
 def test_word_numbers_are_not_words(tmp_path: Path) -> None:
     numbered = "1\tAnn\tB-PER\n2\tmet\tO\n3\tBo\tB-PER\n\n1\tYes\tO\n"
-    assert "numbers the words of each sentence in its first column" in sentence(write(tmp_path / "a.tsv", numbered))
+    path = write(tmp_path / "a.tsv", numbered)
+    said = (
+        "numbers the words of each sentence in column 1, where the words themselves were expected; remove that column"
+    )
+    assert f"{said}, or name theirs with data.tokens_column." in sentence(path)
+    found = read_columns(path, "tagging", DataConfig(tokens_column="2"))
+    assert found == {"2": [["Ann", "met", "Bo"], ["Yes"]], "tags": [["B-PER", "O", "B-PER"], ["O"]]}
     assert read_columns(write(tmp_path / "a.tsv", numbered + "\n5\tfive\tO\n"), "tagging")["tokens"][-1] == ["5"]
+
+
+def test_columns_chosen_by_number(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", FOUR_COLUMNS)
+    found = read_columns(path, "tagging", DataConfig(tokens_column="2", tags_column="3"))
+    assert found["2"][1] == ["NNP", "VBD"] and found["3"][1] == ["B-NP", "B-VP"]
+    assert read_columns(path, "tagging", DataConfig(tokens_column="tokens", tags_column="ner_tags")) == EXPECTED
+    for number in ("0", "5"):
+        with pytest.raises(
+            DataError, match=rf"a.conll has no column {number}, only 1 to 4; correct data.tags_column\."
+        ):
+            read_columns(path, "tagging", DataConfig(tags_column=number))
 
 
 def test_formats_of_the_other_task_are_refused_as_such(tmp_path: Path) -> None:

@@ -50,6 +50,15 @@ def sizes(dataset: Dataset[TaggedSplit]) -> list[int]:
     return [len(dataset.train), len(dataset.validation), len(dataset.test)]
 
 
+def test_columns_of_column_files_have_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "news.conll"
+    path.write_text("\n\n".join(f"{row}\tAnn\tB-PER\tX\n{row}\tmet\tO\tX" for row in range(20)), encoding="utf-8")
+    for tags in ("3", 3):
+        config = DataConfig(train_file=str(path), tokens_column="2", tags_column=tags)  # type: ignore[arg-type]
+        dataset = load_dataset(config, 0, "tagging")
+        assert (dataset.train.sentences[0], dataset.train.tags[0]) == (["Ann", "met"], [1, 0])
+
+
 def test_own_files_of_several_formats_are_one_set(tmp_path: Path) -> None:
     columns = {"tokens": [words for words, _ in rows(8, 60)], "ner_tags": [tags for _, tags in rows(8, 60)]}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "test.parquet")

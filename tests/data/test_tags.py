@@ -24,7 +24,7 @@ def raw(*lines: str) -> RawTags:
 
 def refused(*lines: str, given: list[str] | None = None) -> str:
     with pytest.raises(DataError) as raised:
-        TagLabels(given, raw(*lines))
+        TagLabels(given, raw(*lines)).encode(raw(*lines))
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -52,6 +52,10 @@ class TestColumns:
             "a.jsonl holds 'text' for classification, but tagging needs 'tokens' and 'tags' columns; choose a tagged "
             "set, or set task: classification."
         )
+
+    def test_words_alone(self) -> None:
+        said = "a.jsonl has words alone, but each needs a tag; add the tags, in a column file as the last column."
+        assert sentence({"tokens": [["a"]]}) == said
 
     def test_a_missing_column(self) -> None:
         assert (
@@ -95,21 +99,31 @@ class TestLabels:
         assert split.tags == [[3, 4, 0, 1], [1, 1, 0, 3]]
         assert split.notes == ("a.conll: the tags are IOB1 and were rewritten as IOB2.",)
         closed = TagLabels(None, raw("B-PER E-PER O S-LOC"))
-        assert closed.scheme == "BIOES" and closed.encode(raw("S-PER O B-LOC E-LOC")).tags == [[3, 0, 1, 2]]
+        assert closed.encode(raw("S-PER O B-LOC E-LOC")).tags == [[3, 0, 1, 2]]
 
     def test_repairs_are_counted_with_an_example(self) -> None:
-        labels = TagLabels(None, raw(*["B-PER I-PER O"] * 5))
-        split = labels.encode(raw("O B-PER", "O O O I-PER I-PER O O", "I-PER"))
-        assert split.tags == [[0, 1], [0, 0, 0, 1, 2, 0, 0], [1]]
+        labels = TagLabels(None, raw("O B-PER"))
+        split = labels.encode(raw("O B-PER", "O O O I-PER I-PER O O", "I-PER", "B-PER B-PER O B-PER"))
+        assert split.tags == [[0, 1], [0, 0, 0, 1, 2, 0, 0], [1], [1, 1, 0, 1]]
         assert split.notes == (
             "a.conll: 2 tag(s) break IOB2, the first in sentence 2 ('w1/O w2/O w3/I-PER w4/I-PER w5/O'); a tag that "
             "cannot continue an entity was read as the start of one.",
         )
         assert labels.encode(raw("B-PER O")).notes == ()
 
-    def test_the_scheme_is_that_of_training(self) -> None:
-        labels = TagLabels(None, raw("B-PER E-PER O S-PER"))
-        assert "break BIOES" in labels.encode(raw("B-PER I-PER O")).notes[1]
+    @pytest.mark.parametrize(
+        ("lines", "notes"),
+        [
+            ("B-PER I-PER O B-PER", ()),
+            ("I-PER I-PER O I-PER", ("a.conll: the tags are IOB1 and were rewritten as IOB2.",)),
+            ("B-PER E-PER O S-PER", ("a.conll: the tags are BIOES and were rewritten as IOB2.",)),
+            ("B-PER L-PER O U-PER", ("a.conll: the tags are BILOU and were rewritten as IOB2.",)),
+        ],
+    )
+    @pytest.mark.parametrize("training", ["B-PER I-PER O", "B-PER E-PER O S-PER"])
+    def test_each_file_has_a_scheme_of_its_own(self, training: str, lines: str, notes: tuple[str, ...]) -> None:
+        split = TagLabels(None, raw(training)).encode(raw(lines))
+        assert split.tags == [[1, 2, 0, 1]] and split.notes == notes
 
     def test_sentences_without_words_are_left_out_and_counted(self) -> None:
         split = TagLabels(None, raw("B-PER O")).encode(raw("", "B-PER", ""))
@@ -127,8 +141,9 @@ class TestLabels:
 
     def test_a_label_set_without_o(self) -> None:
         assert refused("B-PER I-PER") == (
-            "a.conll has no tag 'O' (but: B-PER, I-PER), which words outside every entity must have; add it, or set "
-            "task: classification if these are classes of texts."
+            "a.conll has no tag 'O' (but: B-PER, I-PER), which words outside every entity must have; check "
+            "which column has the tags (of a column file the last, unless data.tags_column says another), add it, or "
+            "set task: classification if these are classes of texts."
         )
         assert refused("O B-PER", given=["B-PER", "I-PER"]).startswith("The label set has no tag 'O'")
 
@@ -173,6 +188,6 @@ class TestLabels:
 
     def test_no_entities(self) -> None:
         assert refused("O O") == (
-            "a.conll has no tag but 'O', and a tagger needs entities; check which column has their tags (of a column "
-            "file the last, else data.tags_column)."
+            "a.conll has no tag but 'O', and a tagger needs entities; check which column has the tags (of a column "
+            "file the last, unless data.tags_column says another)."
         )
