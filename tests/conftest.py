@@ -68,7 +68,7 @@ def full_disk() -> Callable[..., NoReturn]:
 def data_root() -> Path:
     """The folder of prepared data sets, if this machine has one."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    root = Path(os.environ.get("LEXICAL_SAE_DATA", beside))
+    root = Path(os.environ.get("LEXICAL_SAE_DATA") or beside)
     if not root.is_dir():
         pytest.skip("no data root: set LEXICAL_SAE_DATA to a folder with one folder a data set")
     return root
