@@ -217,15 +217,9 @@ def predict(
     [TYPE probability words], where the probability is that of the tag of its least certain word.
     """
     check_model_folder(model)
-    from splade.models.lexical_sae import LexicalSAE, check_task
-
     if as_json and conll:
         raise ConfigError("Both --json and --conll were given; choose one of them.")
-    loaded = LexicalSAE.from_pretrained(model)
-    if conll or topk is not None:
-        check_task(loaded, "tagging")
-    if topk is not None:
-        loaded.topk_per_position = topk
+    loaded = _load(model, topk, only_tagger=conll)
     if loaded.task == "tagging":
         _tag(loaded, read_texts(texts, file, "tagging"), as_json, conll)
         return
@@ -240,6 +234,18 @@ def predict(
             else:
                 print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
     _say_cut(cut, loaded.max_length)
+
+
+def _load(folder: Path, topk: int | None, only_tagger: bool) -> LexicalSAE:
+    """A saved model, capped as asked; `only_tagger`: whether something was asked for that only a tagger can do."""
+    from splade.models.lexical_sae import LexicalSAE, check_task
+
+    model = LexicalSAE.from_pretrained(folder)
+    if only_tagger or topk is not None:
+        check_task(model, "tagging")
+    if topk is not None:
+        model.topk_per_position = topk
+    return model
 
 
 def _tag(model: LexicalSAE, texts: Sequence[Text], as_json: bool, conll: bool) -> None:
@@ -286,13 +292,7 @@ def explain(
     A tagger is explained word by word: each word of an entity, or the one that --word asks for.
     """
     check_model_folder(model)
-    from splade.models.lexical_sae import LexicalSAE, check_task
-
-    loaded = LexicalSAE.from_pretrained(model)
-    if word is not None or context or topk is not None:
-        check_task(loaded, "tagging")
-    if topk is not None:
-        loaded.topk_per_position = topk
+    loaded = _load(model, topk, only_tagger=word is not None or context)
     if loaded.task == "tagging":
         _explain_tags(loaded, read_texts(texts, file, "tagging"), as_json, top, word, target, context)
         return

@@ -54,31 +54,21 @@ class TestIdentity:
             state = model.classify(model(*encode(model, toy_reviews(16)[0])))
         assert len(state.rows) > 0 and float(dla_errors(state).max()) <= 1e-4
 
-    def test_an_evaluation_would_show_a_broken_one(self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
-        decide = model.decide
+    @pytest.mark.parametrize(("part", "off"), [("decide", [0.25, 0.0]), ("classify", [0.0, 0.25])])
+    def test_an_evaluation_would_show_a_broken_one(
+        self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch, part: str, off: list[float]
+    ) -> None:
+        """Also where only what the forward pass returned is wrong, and deciding anew from its rows would be right."""
+        right = getattr(model, part)
 
         def wrong(*arguments: object) -> CircuitState:
-            state = decide(*arguments)  # type: ignore[arg-type]
-            return dataclasses.replace(state, logits=state.logits + torch.tensor([0.25, 0.0]))
+            state = right(*arguments)
+            return dataclasses.replace(state, logits=state.logits + torch.tensor(off))
 
-        monkeypatch.setattr(model, "decide", wrong)
+        monkeypatch.setattr(model, part, wrong)
         found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1, frozen=None)
         assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
         assert found.dla.mean_error == pytest.approx(0.125, abs=1e-4)
-
-    def test_what_the_forward_pass_returned_is_checked(
-        self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """And not what deciding anew from its rows would return."""
-        classify = model.classify
-
-        def wrong(*arguments: object) -> CircuitState:
-            state = classify(*arguments)  # type: ignore[arg-type]
-            return dataclasses.replace(state, logits=state.logits + torch.tensor([0.0, 0.25]))
-
-        monkeypatch.setattr(model, "classify", wrong)
-        found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1, frozen=None)
-        assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
 
 
 class TestEvaluate:
