@@ -122,8 +122,8 @@ def grounding(results: Mapping[str, Any]) -> list[Figure]:
         Figure(
             f"Strongest for {tag}",
             f"{found['token']}, {percent(found['share'])}",
-            "The token that speaks loudest most often, and at how many of the words with this tag: near 100 % it only "
-            f"repeats the tag. Different ones: {found['different']}.",
+            "Speaks loudest at that share of the words so tagged; near 100 % it only repeats the tag. "
+            f"Different ones: {found['different']}.",
         )
         for tag, found in (results.get("strongest") or {}).items()
     ]
