@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -33,7 +32,17 @@ from splade.models.saving import library_versions
 from splade.models.sense_choice import choose_senses
 from splade.reporting.model_card import write_model_card
 from splade.reporting.report import write_report
-from splade.run_folder import check_output_dir, clear_output_dir, fingerprint, run_id, write_config
+from splade.run_folder import (
+    begin_anew,
+    check_output_dir,
+    fingerprint,
+    from_anywhere,
+    held,
+    remove_checkpoints,
+    remove_other_results,
+    run_id,
+    write_config,
+)
 from splade.tagging import explain_tags_batch
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
@@ -155,16 +164,23 @@ def setup_and_train(
     config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
 ) -> TrainedRun:
     """Load data and backbone, train, and save the model to `output_dir/model`; see `prepare`."""
+    with held(Path(config.output_dir)):
+        return _train(config, resume=resume, overwrite=overwrite, console=console)
+
+
+def _train(config: Config, *, resume: bool, overwrite: bool, console: Console | None) -> TrainedRun:
     run = prepare(config, resume=resume, overwrite=overwrite, console=console)
     config = run.config  # with what the recipe fills in
     folder, main = Path(config.output_dir), run.accelerator.is_main_process
     if main and not resume:  # only now: whatever could be wrong has been checked
-        clear_output_dir(folder)
-        write_config(config)
+        begin_anew(folder)
+        if not (folder / "results.json").exists():  # as long as those are another run's, so are the settings
+            write_config(config)
     outcome = run.trainer.run(resume)
     if main:
+        remove_other_results(folder, fingerprint(config, run.dataset))
         write_config(config)
-        experiment = {key: value for key, value in asdict(config).items() if key != "output_dir"}
+        experiment = {key: value for key, value in asdict(from_anywhere(config)).items() if key != "output_dir"}
         run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
     run.accelerator.wait_for_everyone()
     if not outcome.satisfied:
@@ -182,8 +198,12 @@ def run_experiment(
     config: Config, *, resume: bool = False, overwrite: bool = False, console: Console | None = None
 ) -> dict[str, Any]:
     """Train, evaluate, compare with the dense baseline if asked to, and leave results, report and model card."""
-    console = console or Console(quiet=True)
-    run = setup_and_train(config, resume=resume, overwrite=overwrite, console=console)
+    with held(Path(config.output_dir)):
+        return _run_experiment(config, resume=resume, overwrite=overwrite, console=console or Console(quiet=True))
+
+
+def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: Console) -> dict[str, Any]:
+    run = _train(config, resume=resume, overwrite=overwrite, console=console)
     config = run.config
     peak = peak_rss_mb()
     # Before the other processes leave: all of them train it.
@@ -242,7 +262,11 @@ def measure_again(config: Config, *, console: Console) -> dict[str, Any]:
 
     What its training left in the results is kept, the figures of the dense baseline too: no setting changes them.
     """
-    config = resolved(config)
+    with held(Path(config.output_dir)):
+        return _measure_again(resolved(config), console)
+
+
+def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     began = time.perf_counter()
     folder = Path(config.output_dir)
     earlier = json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -321,7 +345,7 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
     outcome = trainer.run(resume and (folder / "checkpoints").exists())
     logits = all_logits(trainer.model, run.test, run.config.evaluation.batch_size)
     if run.accelerator.is_main_process:
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        remove_checkpoints(folder)
     return {
         **_scores(run.test, logits),
         "seconds": outcome.seconds,

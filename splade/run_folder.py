@@ -1,20 +1,44 @@
-"""A run and its folder: what it is known by, and what may be written where."""
+"""A run and its folder: what it is known by, what it may write where, and that nobody else writes there meanwhile."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
-from collections.abc import Callable
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from accelerate import PartialState
+from filelock import FileLock, Timeout
 
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
+from splade.training.checkpoint import list_checkpoints
 from splade.training.recipes import resolved
+from splade.utils.atomic import write_json, write_text
+
+RESULTS = ("results.json", "report.html", "README.md")
+"""Written when a run is finished, and gone when another takes its place."""
+
+PROGRESS = ("metrics.jsonl", "checkpoints", "dense")
+"""Written as a run goes on."""
+
+WRITES = (*RESULTS, *PROGRESS, "config.yaml", "model")
+"""All that a run leaves in its folder."""
+
+OWNER, LOCK = ".lexical_sae_run.json", ".lexical_sae_run.lock"
+"""What tells a run's folder from any other; and what is locked, and says by whom, while a run writes there."""
+
+
+# --- what a run is known by ------------------------------------------------------------------------------------------
 
 
 def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
@@ -32,26 +56,6 @@ def fingerprint(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> st
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
-    """Refuse to write over an earlier run unless told to."""
-    folder = Path(config.output_dir)
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"output_dir is {folder}, which is a file; name a folder.")
-    traces = [name for name in ("results.json", "model", "checkpoints", "metrics.jsonl") if (folder / name).exists()]
-    if traces and not resume and not overwrite:
-        raise ConfigError(
-            f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
-            "choose another --set output_dir=…"
-        )
-
-
-def clear_output_dir(folder: Path) -> None:
-    """Remove what an earlier run left; what a run does not write is not touched."""
-    for name in ("results.json", "model", "checkpoints", "metrics.jsonl", "report.html", "README.md", "dense"):
-        path = folder / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-
 def _with_files(config: Config, change: Callable[[Path], str]) -> Config:
     """With another path for each data file that is named."""
     named = {key: getattr(config.data, key) for key in ("train_file", "validation_file", "test_file")}
@@ -59,9 +63,172 @@ def _with_files(config: Config, change: Callable[[Path], str]) -> Config:
     return replace(config, data=replace(config.data, **changed))
 
 
-def write_config(config: Config) -> None:
-    """The settings a run was made with, in its folder; files by their whole path, so that they are found from it."""
+def from_anywhere(config: Config) -> Config:
+    """The same config with whole paths, so that what it names is found from any folder."""
+
+    def whole(path: str) -> str:
+        return str(Path(path).expanduser().absolute())
+
+    config = _with_files(config, lambda path: whole(str(path)))
+    data, model, evaluation = config.data, config.model, config.evaluation
+    lexicon = evaluation.lexicon
+    return replace(
+        config,
+        data=replace(data, root=whole(data.root) if data.root else None),
+        model=replace(
+            model,
+            name=whole(model.name) if Path(model.name).expanduser().is_dir() else model.name,
+            dictionary_file=whole(model.dictionary_file) if model.dictionary_file else None,
+        ),
+        evaluation=replace(evaluation, lexicon=whole(lexicon) if lexicon and Path(lexicon).is_file() else lexicon),
+    )
+
+
+# --- what may be written where ---------------------------------------------------------------------------------------
+
+
+def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder that cannot be written, that holds files of others, or an earlier run unless told to."""
     folder = Path(config.output_dir)
-    config = _with_files(config, lambda path: str(path.absolute()))
+    check_writable(folder)
+    _check_foreign(folder, WRITES)
+    traces = [name for name in ("results.json", "model", "checkpoints") if _is_there(folder / name)]
+    if traces and not resume and not overwrite:
+        raise ConfigError(
+            f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
+            "choose another --set output_dir=…"
+        )
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written to; nothing is left there."""
+    made: list[Path] = []
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"output_dir is {folder}, which is a file; name a folder.")
+        made = [place for place in (folder, *folder.parents) if not place.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writing_{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ConfigError(
+            f"output_dir is {folder}, which cannot be written to ({error.strerror or error}); choose another "
+            "--set output_dir=…"
+        ) from None
+    finally:
+        for place in made:
+            with suppress(OSError):
+                place.rmdir()
+
+
+def _check_foreign(folder: Path, names: Sequence[str]) -> None:
+    foreign = [name for name in names if (folder / name).exists() or (folder / name).is_symlink()]
+    if foreign and not _is_ours(folder):
+        what = ", ".join(foreign)
+        raise ConfigError(
+            f"{folder} holds {what}, which no run wrote and this one would replace; move "
+            f"{'it' if len(foreign) == 1 else 'them'}, or choose another --set output_dir=…"
+        )
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a run, or a study, wrote to a folder; of those before there were marks, by what only they leave."""
+    if (folder / OWNER).is_file() or {"fingerprint", "study"} & _results(folder).keys():
+        return True
+    return any((step / "manifest.json").is_file() for step in list_checkpoints(folder / "checkpoints"))
+
+
+def _results(folder: Path) -> dict[str, Any]:
+    """`results.json` of a folder; empty where there is none, or none of ours."""
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return results if isinstance(results, dict) else {}
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file, or a folder with anything in it, is there."""
+    return any(path.iterdir()) if path.is_dir() else path.exists()
+
+
+@contextmanager
+def held(folder: Path, names: Sequence[str] = WRITES) -> Iterator[None]:
+    """Within, the folder is this process's to write `names` to; that of another is refused with a sentence.
+
+    The system lets go of the lock of a process that has died, so that none is ever stale. Of several processes that
+    train together, only the main one holds it.
+    """
+    check_writable(folder)
+    _check_foreign(folder, names)
+    if not PartialState().is_main_process:
+        yield
+        return
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.yaml").write_text(config_to_yaml(config), encoding="utf-8")
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            (folder / LOCK).write_text(
+                f"process {os.getpid()} on {socket.gethostname()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}"
+            )
+            if not (folder / OWNER).exists():
+                write_json(folder / OWNER, {"writes": list(names)})
+            try:
+                yield
+            finally:
+                _leave_nothing(folder, made)
+    except Timeout:
+        raise ConfigError(
+            f"{folder} is being written to by another run{_said_owner(folder)}; wait for it, stop it, or choose "
+            "another --set output_dir=…"
+        ) from None
+
+
+def _leave_nothing(folder: Path, made: Sequence[Path]) -> None:
+    """Remove the marks from a folder that nothing else was written to, and the folders made for it."""
+    if {path.name for path in folder.iterdir()} <= {OWNER, LOCK}:
+        for name in (OWNER, LOCK):
+            (folder / name).unlink(missing_ok=True)
+        for place in made:
+            with suppress(OSError):
+                place.rmdir()
+
+
+def _said_owner(folder: Path) -> str:
+    try:
+        owner = (folder / LOCK).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        owner = ""  # an older filelock empties what another process has locked
+    return f" ({owner})" if owner else ""
+
+
+# --- writing and removing --------------------------------------------------------------------------------------------
+
+
+def write_config(config: Config) -> None:
+    """The settings a run was made with, in its folder."""
+    write_text(Path(config.output_dir) / "config.yaml", config_to_yaml(from_anywhere(config)))
+
+
+def begin_anew(folder: Path) -> None:
+    """Remove how far an earlier training had come. Its model and results stay until there are others."""
+    for part in (folder, folder / "dense"):
+        (part / "metrics.jsonl").unlink(missing_ok=True)
+        remove_checkpoints(part)
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove a run's checkpoints, and nothing else that somebody may have put there."""
+    place = folder / "checkpoints"
+    for path in (*list_checkpoints(place), *place.glob(".writing_step_*")):
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        place.rmdir()
+
+
+def remove_other_results(folder: Path, mine: str) -> None:
+    """Remove the results of a run with another fingerprint, whose model is about to be replaced."""
+    if _results(folder).get("fingerprint") != mine:
+        for name in RESULTS:
+            (folder / name).unlink(missing_ok=True)

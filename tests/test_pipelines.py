@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,25 +21,37 @@ from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import prepare, run_experiment, setup_and_train
-from splade.run_folder import check_output_dir, run_id, write_config
+from splade.run_folder import LOCK, OWNER, check_output_dir, held, run_id, write_config
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
 from splade.training.loop import Trainer
 from splade.training.recipes import resolved
 from splade.training.resume import restore
 from tests.builders import toy_reviews
-from tests.runs import LABELS, ToyRun, read_json, run_cli, tiny_config, weights, write_csv, write_reviews
+from tests.runs import (
+    LABELS,
+    ToyRun,
+    expect_sentence,
+    read_json,
+    run_cli,
+    tiny_config,
+    weights,
+    write_csv,
+    write_reviews,
+)
 
 FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Of all files; who holds the lock is no content."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 class TestWhatARunLeaves:
     def test_every_file_of_the_design_and_no_other(self, toy_run: ToyRun) -> None:
-        assert {path.name for path in toy_run.folder.iterdir()} == set(FILES)
+        assert {path.name for path in toy_run.folder.iterdir()} == {*FILES, OWNER, LOCK}
 
     def test_results_have_their_documented_keys(self, toy_run: ToyRun) -> None:
         results = read_json(toy_run.folder / "results.json")
@@ -154,7 +169,7 @@ class TestRepeats:
 class TestOutputFolder:
     def test_an_earlier_run_is_refused_and_untouched(self, toy_run: ToyRun) -> None:
         before = contents(toy_run.folder)
-        with pytest.raises(ConfigError, match=r"holds a run \(results.json, model, checkpoints, metrics.jsonl\)"):
+        with pytest.raises(ConfigError, match=r"holds a run \(results.json, model, checkpoints\)"):
             setup_and_train(toy_run.config(toy_run.folder))
         assert contents(toy_run.folder) == before
 
@@ -178,9 +193,94 @@ class TestOutputFolder:
         with pytest.raises(ConfigError, match="which is a file; name a folder"):
             check_output_dir(toy_run.config(tmp_path / "file"), resume=False, overwrite=False)
 
-    def test_other_files_are_no_run(self, toy_run: ToyRun, tmp_path: Path) -> None:
-        (tmp_path / "README.md").write_text("")
-        check_output_dir(toy_run.config(tmp_path), resume=False, overwrite=False)
+    def test_a_run_that_came_to_nothing_is_no_run(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        """Killed before its first checkpoint, it can neither be resumed nor is there anything to lose."""
+        shutil.copytree(toy_run.folder, tmp_path / "out")
+        for name in ("model", "checkpoints"):
+            shutil.rmtree(tmp_path / "out" / name)
+        (tmp_path / "out" / "results.json").unlink()
+        check_output_dir(toy_run.config(tmp_path / "out"), resume=False, overwrite=False)
+
+    @pytest.mark.parametrize("overwrite", [False, True])
+    @pytest.mark.parametrize("name", ["README.md", "report.html", "config.yaml", "results.json", "model", "dense"])
+    def test_what_is_somebody_elses_is_never_replaced(
+        self, toy_run: ToyRun, tmp_path: Path, name: str, overwrite: bool
+    ) -> None:
+        if name in ("model", "dense"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "theirs.bin").write_text("mine")
+        else:
+            (tmp_path / name).write_text("{}")
+        before = contents(tmp_path)
+        for resume in (False, True):
+            with pytest.raises(ConfigError, match=f"holds {name}, which no run wrote .* move it, or choose another"):
+                run_experiment(toy_run.config(tmp_path), overwrite=overwrite and not resume, resume=resume)
+        assert contents(tmp_path) == before
+
+    def test_somebody_elses_files_within_a_run_stay(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        folder = shutil.copytree(toy_run.folder, tmp_path / "out")
+        own = [folder / part / "mine.txt" for part in ("model", "checkpoints", "dense")]
+        for path in own:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("mine")
+        run_experiment(toy_run.config(folder, training__max_steps=5, training__eval_every=5), overwrite=True)
+        assert all(path.read_text() == "mine" for path in own)
+
+    def test_the_earlier_model_goes_only_when_the_new_one_is_whole(
+        self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = shutil.copytree(toy_run.folder, tmp_path / "out")
+        before = contents(folder)
+        config = toy_run.config(folder, seed=1)
+        real = Trainer.advance
+
+        def interrupted(self: Trainer, *args: object) -> object:
+            if self.step == 2:
+                raise KeyboardInterrupt
+            return real(self, *args)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "advance", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run_experiment(config, overwrite=True)
+        results = [name for name in before if name.startswith(("model", "results", "report", "README", "config"))]
+        assert len(results) > 5 and all(contents(folder).get(name) == before[name] for name in results)
+        run_experiment(config, overwrite=True)
+        assert read_json(folder / "results.json")["seed"] == 1
+        assert load_config(folder / "config.yaml").seed == 1
+
+    def test_two_runs_at_once_are_one_too_many(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        config = toy_run.config(tmp_path / "out")
+        with (
+            held(Path(config.output_dir)),
+            pytest.raises(ConfigError, match=rf"written to by another run \(process {os.getpid()} on .*; wait for it"),
+        ):
+            run_experiment(config)
+        assert run_experiment(config)["accuracy"] > 0.5  # the lock is gone with its owner
+
+    def test_the_lock_of_a_killed_process_holds_nobody_up(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        config = toy_run.config(tmp_path / "out")
+        holding = (
+            "import os, sys, pathlib; from splade.run_folder import held\n"
+            "with held(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    os.kill(os.getpid(), 9)"
+        )
+        done = subprocess.run([sys.executable, "-c", holding, config.output_dir], capture_output=True, text=True)
+        assert done.stdout == "held\n" and (tmp_path / "out" / LOCK).exists()
+        setup_and_train(toy_run.config(tmp_path / "out", training__max_steps=5))
+
+    @pytest.mark.parametrize("place", ["/proc/foo", "file/out", "loop/out", "loop"])
+    def test_what_cannot_be_written_is_refused_at_once(self, toy_run: ToyRun, tmp_path: Path, place: str) -> None:
+        (tmp_path / "file").write_text("")
+        (tmp_path / "loop").symlink_to(tmp_path / "loop")
+        for dry_run in (["--dry-run"], []):
+            done = run_cli("train", *toy_run.sets(tmp_path / place), *dry_run)
+            expect_sentence(done, "output_dir is", "cannot be written to", "choose another")
+            assert "Data:" not in done.stderr
+
+    def test_a_mistake_leaves_no_folder(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        with pytest.raises(DataError):
+            run_experiment(toy_run.config(tmp_path / "a" / "b", data__test_file="nowhere.csv"))
+        assert not (tmp_path / "a").exists()
 
 
 class TestOptions:

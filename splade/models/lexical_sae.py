@@ -20,6 +20,7 @@ from splade.config.schema import ModelConfig, Task
 from splade.errors import ModelError
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
+from splade.models.folder import model_path
 from splade.models.heads import HEADS
 from splade.models.layers.activation import DEFAULT_GATE, GATES
 from splade.models.senses import Senses
@@ -130,6 +131,8 @@ class LexicalSAE(nn.Module):
 
     @topk_per_position.setter
     def topk_per_position(self, most: int) -> None:
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise ModelError(f"topk_per_position must be a whole number, 0 for no limit, but is {most!r}; correct it.")
         self.config = replace(self.config, topk_per_position=most)
 
     def suppress(self, words: Sequence[str]) -> None:
@@ -226,17 +229,20 @@ class LexicalSAE(nn.Module):
         self.train(was_training)
 
     def save_pretrained(self, folder: str | Path, **record: object) -> str:
-        """Write the model to a folder; see `splade.models.saving`. Returns the content hash."""
+        """Write the model to a folder, beside whatever else is there; returns the content hash of all its files.
+
+        `record`: plain values to keep beside the settings. What a loaded model has on record is kept too.
+        """
         from splade.models.saving import save_model
 
-        return save_model(self, Path(folder), record)
+        return save_model(self, model_path(folder), record)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: torch.device | str | None = None) -> LexicalSAE:
         """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
         from splade.models.saving import load_model
 
-        return load_model(Path(folder)).to(device or pick_device()).eval()
+        return load_model(model_path(folder)).to(device or pick_device()).eval()
 
 
 def first_pieces(words: Tensor) -> Tensor:

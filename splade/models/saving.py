@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
+from collections.abc import Iterable
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
-from splade.config.load import config_from_dict
 from splade.errors import LexicalSAEError, ModelError
 from splade.models.backbone import Backbone
-from splade.models.folder import SETTINGS, check_model_folder
-from splade.utils.atomic import written_whole
+from splade.models.folder import (
+    FILES,
+    HASH,
+    READ_BY_LIBRARIES,
+    SETTINGS,
+    WEIGHTS,
+    check_hashes,
+    check_model_folder,
+    file_hash,
+    read_settings,
+    replaced_model,
+    settings_hash,
+)
+from splade.models.record import FORMAT, SavedModel, check_format, check_settings
+from splade.utils.atomic import write_json
 
 if TYPE_CHECKING:
     from splade.models.lexical_sae import LexicalSAE
-
-WEIGHTS = "model.safetensors"
-
-FORMAT = 2
-"""Raised when a saved model's files change so that older code could not read them."""
 
 
 def library_versions() -> dict[str, str]:
@@ -36,14 +43,22 @@ def library_versions() -> dict[str, str]:
 
 
 def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> str:
-    """Write `folder` whole or not at all; `record` is kept beside the settings. Returns the weights' SHA-256."""
-    with written_whole(folder, lambda reason: _not_written(folder, reason)) as aside:
+    """Write a model to `folder`, whole or not at all; returns its content hash, which covers every file.
+
+    `record` is kept beside the settings, together with what the model was loaded with. Files in the folder that no save
+    wrote are left alone (`splade.models.folder`).
+    """
+    kept = {key: value for key, value in model.record.items() if key not in SavedModel.model_fields}
+    with replaced_model(folder) as aside:
         tensors = {name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}
         # The reader was rounded to half precision when it was made; nothing is lost by saving it so.
         tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
         save_file(tensors, aside / WEIGHTS)
-        content_hash = _sha256(aside / WEIGHTS)
+        model.backbone.config.save_pretrained(aside)
+        model.tokenizer.save_pretrained(aside)
         settings = {
+            **kept,
+            **record,
             "format": FORMAT,
             "model": asdict(model.config),
             "task": model.task,
@@ -51,63 +66,54 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
             "max_length": model.max_length,
             "head": model.backbone.head,
             "sense_tokens": [] if model.encoder.senses is None else model.encoder.senses.tokens.tolist(),
-            "sha256": content_hash,
             "versions": library_versions(),
-            **record,
         }
-        (aside / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8")
+        model.record = write_settings(aside, settings, [path.name for path in aside.iterdir()])
         (aside / WEIGHTS).chmod((aside / SETTINGS).stat().st_mode)  # safetensors writes for the owner alone
-        model.backbone.config.save_pretrained(aside)
-        model.tokenizer.save_pretrained(aside)
-    return content_hash
+    return model.record[HASH]
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _not_written(folder: Path, reason: object) -> ModelError:
-    return ModelError(
-        f"The model could not be written to {folder} ({reason}); make room or choose another folder, and run again "
-        "with --resume."
-    )
+def write_settings(folder: Path, settings: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Write a model's settings, with the hashes of its files of the given names; returns them as they are written."""
+    files = {name: file_hash(folder / name) for name in sorted(names)}
+    try:
+        settings = json.loads(json.dumps({**settings, FILES: files}))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelError(f"What is saved beside a model must be plain JSON values ({error}); leave it out.") from None
+    settings[HASH] = settings_hash(settings)
+    write_json(folder / SETTINGS, settings)
+    return settings
 
 
 def load_model(folder: Path) -> LexicalSAE:
-    """Read a folder written by `save_model`, after checking the weights against their hash."""
+    """Read a folder written by `save_model`, after checking every file against its hash."""
+    check_model_folder(folder)
+    settings = read_settings(folder)
+    check_format(folder, settings)
+    check_hashes(folder, settings)
+    return build_model(folder, settings)
+
+
+def build_model(folder: Path, settings: dict[str, Any]) -> LexicalSAE:
+    """The model that the files of a folder make, whatever their hashes."""
     from splade.models.lexical_sae import LexicalSAE
 
-    check_model_folder(folder)
+    saved = check_settings(folder, settings)
     try:
-        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        if settings["format"] != FORMAT:
-            raise ModelError(
-                f"{folder} was written in format {settings['format']}, and this version reads format {FORMAT}; train "
-                "it again, or use the version of lexical-sae that wrote it."
-            )
-        if _sha256(folder / WEIGHTS) != settings["sha256"]:
-            raise ModelError(
-                f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again."
-            )
-        config = config_from_dict({"model": settings["model"]}, str(folder / SETTINGS)).model
-        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"])
+        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), saved.head)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
-        tokens = settings.get("sense_tokens")
+        tokens = saved.sense_tokens
         model = LexicalSAE(
             backbone,
             tokenizer,
-            settings["labels"],
-            config,
-            max_length=settings["max_length"],
-            senses=(tokens, torch.zeros(len(tokens), config.senses, backbone.hidden_size)) if tokens else None,
+            saved.labels,
+            saved.model,
+            max_length=saved.max_length,
+            senses=(tokens, torch.zeros(len(tokens), saved.model.senses, backbone.hidden_size)) if tokens else None,
             blank=True,
-            task=settings.get("task", "classification"),  # models saved before there was tagging
+            task=saved.task,
         )
         model.load_state_dict(load_file(folder / WEIGHTS))
     except LexicalSAEError:
@@ -117,6 +123,26 @@ def load_model(folder: Path) -> LexicalSAE:
         raise ModelError(f"The model in {folder} cannot be read ({reason}); copy or train it again.") from error
     model.record = settings
     return model
+
+
+@torch.no_grad()
+def rehash_model(folder: Path) -> list[str]:
+    """Take a model's files as they are for whole, after an edit made on purpose; the names of those that differ.
+
+    The model must load and read a text; a folder whose files make no model is refused, and stays as it is.
+    """
+    check_model_folder(folder)
+    settings = read_settings(folder)
+    listed = settings.get(FILES)
+    before: dict[str, str] = listed if isinstance(listed, dict) else {}
+    edited = settings.get(HASH) != settings_hash(settings)
+    model = build_model(folder, settings | {"format": FORMAT})
+    ids = torch.tensor([[model.vocab_size - 1, 0]])
+    model.eval().classify(model(ids, torch.ones_like(ids)))
+    names = [name for name in {*READ_BY_LIBRARIES, WEIGHTS} if (folder / name).is_file()]
+    after = write_settings(folder, settings | {"format": FORMAT}, names)[FILES]
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    return sorted(changed | ({SETTINGS} if edited else set()))
 
 
 def load_backbone(folder: Path) -> tuple[Backbone, PreTrainedTokenizerFast]:

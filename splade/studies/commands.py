@@ -54,14 +54,15 @@ def _command(name: str, help_: str) -> Callable[..., None]:
     ) -> None:
         from splade.studies.compare import compare
         from splade.studies.kinds import variations_of
-        from splade.studies.study import check_study
+        from splade.studies.study import check_study, held_study
 
         settings = load_study(config, set_, seeds)
         if dry_run:
             for line in check_study(name, settings, variations_of(name, settings)):
                 print(line)
             return
-        print(f"Results: {compare(name, settings, overwrite=overwrite, console=err, out=out)}")
+        with held_study(name, settings):
+            print(f"Results: {compare(name, settings, overwrite=overwrite, console=err, out=out)}")
 
     command.__doc__ = help_
     made: Callable[..., None] = app.command(name.replace("_", "-"))(kindly(command))
@@ -84,10 +85,12 @@ def sota_comparison(
     resume: Resume = False,
 ) -> None:
     """This model, the dense head and linear glass boxes: accuracy, size, time and the price of an explanation."""
-    from splade.studies.sota import compare_with_others
+    from splade.studies.sota import NAME, compare_with_others
+    from splade.studies.study import held_study
 
     settings = load_study(config, set_, seeds)
-    print(f"Results: {compare_with_others(settings, overwrite=overwrite, console=err, out=out)}")
+    with held_study(NAME, settings):
+        print(f"Results: {compare_with_others(settings, overwrite=overwrite, console=err, out=out)}")
 
 
 @app.command("long-context")
@@ -104,7 +107,9 @@ def long_context(
     resume: Resume = False,
 ) -> None:
     """A telling sentence in ever longer plain texts: is it still the reason, and what does length cost?"""
+    from splade.studies.long_context import NAME
     from splade.studies.long_context import long_context as run
+    from splade.studies.study import held_study
 
     if seeds is not None and (tiny or model is not None):
         given = "--tiny" if tiny else "--model"
@@ -113,8 +118,9 @@ def long_context(
             "leave one of the two out."
         )
     settings = load_study(config, set_, seeds)
-    folder = run(settings, model_folder=model, tiny=tiny, overwrite=overwrite, console=err, out=out)
-    print(f"Results: {folder}")
+    with held_study(NAME, settings):
+        folder = run(settings, model_folder=model, tiny=tiny, overwrite=overwrite, console=err, out=out)
+        print(f"Results: {folder}")
 
 
 @app.command("polysemy")
@@ -127,7 +133,9 @@ def polysemy(
     ] = None,
 ) -> None:
     """Words in context: is another sense chosen, do other tokens fire, when a word means something else?"""
-    from splade.studies.polysemy import polysemy_study
+    from splade.studies.polysemy import NAME, polysemy_study
+    from splade.studies.study import held_study
 
     settings = load_study(config, set_, None)
-    print(f"Results: {polysemy_study(settings, model_folder=model, console=err, out=out)}")
+    with held_study(NAME, settings):
+        print(f"Results: {polysemy_study(settings, model_folder=model, console=err, out=out)}")

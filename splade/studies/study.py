@@ -10,8 +10,8 @@ import dataclasses
 import gc
 import json
 import re
-import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.errors import CheckpointError, ConfigError, LexicalSAEError, TrainingError
 from splade.pipelines import measure_again, prepare, run_experiment
-from splade.run_folder import fingerprint, run_id
+from splade.run_folder import fingerprint, held, remove_checkpoints, run_id
 from splade.studies.kinds import Variation
 from splade.training.checkpoint import newest_checkpoint
 from splade.utils.cuda import reset_peak_rss
@@ -80,6 +80,12 @@ class StudyRun:
 def study_folder(name: str, config: Config) -> Path:
     """Apart from the run that `lexical-sae train` with the same config leaves in ``output_dir`` itself."""
     return Path(config.output_dir) / name
+
+
+def held_study(name: str, config: Config) -> AbstractContextManager[None]:
+    """Within, the study's folder is this process's to write to."""
+    plots = [f"{each}.{ending}" for each in (name, "figures") for ending in ("png", "svg")]
+    return held(study_folder(name, config), ("results.json", "table.md", *plots))
 
 
 def check_classification(name: str, config: Config) -> None:
@@ -227,7 +233,7 @@ def _run_part(part: Part, state: State, console: Console) -> None:
         run_experiment(part.config, resume=True, console=console)
     else:
         run_experiment(part.config, overwrite=True, console=console)
-    shutil.rmtree(part.folder / "checkpoints", ignore_errors=True)  # dozens of parts would fill a disk
+    remove_checkpoints(part.folder)  # of dozens of parts, they would fill a disk
 
 
 def _read_results(folder: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from splade.studies.intervals import METHOD
 from splade.studies.summary import Figure, Row
+from splade.utils.atomic import write_text
 
 Cells = list[list[str]]
 
@@ -39,9 +40,8 @@ def leave_table(
 ) -> None:
     """Print the table and what a reader should know of it, and write both to `table.md`."""
     print_table(console, title, headings, cells, notes)
-    folder.mkdir(parents=True, exist_ok=True)
     text = markdown_table(headings, cells) + "".join(f"\n{note}\n" for note in notes)
-    (folder / "table.md").write_text(text, encoding="utf-8")
+    write_text(folder / "table.md", text)
 
 
 def print_table(console: Console, title: str, headings: Sequence[str], cells: Cells, notes: Sequence[str] = ()) -> None:

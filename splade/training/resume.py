@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from splade.errors import CheckpointError
 from splade.training.checkpoint import Checkpoint
 from splade.training.selection import Kept
+from splade.utils.atomic import write_text
 
 if TYPE_CHECKING:
     from splade.training.loop import Trainer
@@ -89,7 +90,7 @@ def cut_history(path: Path, step: int) -> None:
     """Drop the lines of steps that will be run again."""
     if path.exists():
         lines = [line for line in path.read_text().splitlines() if line.endswith("}") and _step(line) <= step]
-        path.write_text("".join(line + "\n" for line in lines))
+        write_text(path, "".join(line + "\n" for line in lines))
 
 
 def _step(line: str) -> float:

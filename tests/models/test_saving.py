@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import resource
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from splade.errors import LexicalSAEError, ModelError
+from splade.errors import ModelError
 from splade.models import saving
 from splade.models.backbone import Backbone, Head
+from splade.models.folder import SETTINGS, WEIGHTS, WRITING, file_hash
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.saving import SETTINGS, WEIGHTS, library_versions
+from splade.models.record import FORMAT
+from splade.models.saving import library_versions, rehash_model
 from tests.builders import build_backbone_folder, build_model, encode, toy_reviews
 
 TEXTS = [*toy_reviews(12)[0], "unwatchable unlovely", "", "ü 👍"]
@@ -52,7 +56,10 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, support: str, family: 
     assert (loaded.labels, loaded.max_length, loaded.config) == (model.labels, model.max_length, model.config)
     assert not loaded.training
     assert len({file.stat().st_mode for file in (tmp_path / "model").iterdir()}) == 1  # whoever may read one may all
-    assert content_hash == hashlib.sha256((tmp_path / "model" / WEIGHTS).read_bytes()).hexdigest()
+    settings = json.loads((tmp_path / "model" / SETTINGS).read_text())
+    assert settings["sha256"] == content_hash
+    assert settings["files"][WEIGHTS] == hashlib.sha256((tmp_path / "model" / WEIGHTS).read_bytes()).hexdigest()
+    assert {*settings["files"], SETTINGS} == {path.name for path in (tmp_path / "model").iterdir()}
 
 
 @pytest.mark.parametrize("train_decoder", [False, True])
@@ -101,15 +108,230 @@ def test_nothing_that_could_run_code_is_written(saved: tuple[LexicalSAE, Path]) 
     assert {path.suffix for path in saved[1].iterdir()} == {".json", ".safetensors"}
 
 
-def test_saving_again_replaces_the_folder_whole(saved: tuple[LexicalSAE, Path]) -> None:
+def test_saving_again_replaces_the_model(saved: tuple[LexicalSAE, Path]) -> None:
     model, folder = saved
-    (folder / "stray").write_text("x")
+    settings = json.loads((folder / SETTINGS).read_text())
+    (folder / "vocab.txt").write_text("of the save before, as its settings say")
+    settings["files"]["vocab.txt"] = file_hash(folder / "vocab.txt")
+    (folder / SETTINGS).write_text(json.dumps(settings))
     with torch.no_grad():
         model.head.out.bias.add_(1.0)
     model.save_pretrained(folder)
-    assert not (folder / "stray").exists()
+    assert not (folder / "vocab.txt").exists()
     assert torch.equal(logits(LexicalSAE.from_pretrained(folder)), logits(model))
-    assert [path.name for path in folder.parent.glob(".writing*")] == []
+    assert hidden(folder) == []
+
+
+def test_a_loaded_model_keeps_its_record(saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
+    loaded = LexicalSAE.from_pretrained(saved[1])
+    loaded.suppress(["good"])
+    loaded.save_pretrained(tmp_path / "without", note="no good")
+    again = LexicalSAE.from_pretrained(tmp_path / "without").record
+    assert (again["dataset"], again["seed"], again["note"]) == ("toys", 5, "no good")
+    assert again["sha256"] != saved[0].record["sha256"]
+
+
+def hidden(folder: Path) -> list[str]:
+    """What a save might leave behind."""
+    return [path.name for path in folder.glob(".*")]
+
+
+class TestPlaces:
+    """A save may replace only what a save wrote."""
+
+    def test_the_users_own_files_stay(self, saved: tuple[LexicalSAE, Path]) -> None:
+        model, folder = saved
+        (folder / "thesis.txt").write_text("years of work")
+        (folder / ".git").mkdir()
+        (folder / ".git" / "HEAD").write_text("ref")
+        model.save_pretrained(folder)
+        assert (folder / "thesis.txt").read_text() == "years of work" and (folder / ".git" / "HEAD").exists()
+        assert torch.equal(logits(LexicalSAE.from_pretrained(folder)), logits(model))
+
+    @pytest.mark.parametrize("place", [".", "../here", "new/deep", "~/model"])
+    def test_wherever_it_is(
+        self, saved: tuple[LexicalSAE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> None:
+        here = tmp_path / "here"
+        here.mkdir()
+        (here / "thesis.txt").write_text("years of work")
+        monkeypatch.chdir(here)
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        saved[0].save_pretrained(place)
+        assert torch.equal(logits(LexicalSAE.from_pretrained(place)), logits(saved[0]))
+        assert (here / "thesis.txt").read_text() == "years of work" and hidden(here) == []
+
+    def test_through_a_link(self, saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
+        (tmp_path / "far").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "far")
+        saved[0].save_pretrained(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "far" / SETTINGS).exists()
+
+    @pytest.mark.parametrize("kind", ["file", "dangling", "loop", "below a file", "/proc/nothing/here"])
+    def test_no_place_for_a_model(self, saved: tuple[LexicalSAE, Path], tmp_path: Path, kind: str) -> None:
+        (tmp_path / "file").write_text("mine")
+        (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+        (tmp_path / "loop").symlink_to(tmp_path / "loop")
+        place = {"below a file": tmp_path / "file" / "model", "/proc/nothing/here": Path(kind)}.get(kind)
+        with pytest.raises(ModelError, match=r"saved to|written to") as error:
+            saved[0].save_pretrained(place or tmp_path / kind)
+        assert "\n" not in str(error.value) and (tmp_path / "file").read_text() == "mine"
+        assert not list(tmp_path.rglob(".lexical_sae*"))
+
+    @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", WEIGHTS])
+    def test_the_model_of_another_tool_stays(self, saved: tuple[LexicalSAE, Path], tmp_path: Path, name: str) -> None:
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / name).write_text("{}")
+        with pytest.raises(ModelError, match=f"holds {name}, which no save .* wrote"):
+            saved[0].save_pretrained(tmp_path / "other")
+        assert [path.name for path in (tmp_path / "other").iterdir()] == [name]
+
+    @pytest.mark.parametrize("folder", ["", "  ", None, 3, b"model"])
+    def test_no_name_of_a_folder(self, saved: tuple[LexicalSAE, Path], folder: object) -> None:
+        with pytest.raises(ModelError, match="A model's folder was expected"):
+            saved[0].save_pretrained(folder)  # type: ignore[arg-type]
+        with pytest.raises(ModelError, match="A model's folder was expected"):
+            LexicalSAE.from_pretrained(folder)  # type: ignore[arg-type]
+
+    def test_a_failed_save_makes_no_folder(self, saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="plain JSON values"):
+            saved[0].save_pretrained(tmp_path / "a" / "b", note=object())
+        assert not (tmp_path / "a").exists()
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+class TestKilledWhileSaving:
+    def test_the_old_model_or_the_new_is_there_at_every_moment(
+        self, saved: tuple[LexicalSAE, Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model, folder = saved
+        (folder / "thesis.txt").write_text("years of work")
+        real, seen = os.replace, set()
+        for survives in range(20):
+            before, calls = logits(LexicalSAE.from_pretrained(folder)), iter(range(100))
+            with torch.no_grad():
+                model.head.out.bias.add_(torch.tensor([1.0, 0.0]))
+
+            def replace(source: Path, target: Path, calls: Iterator[int] = calls, last: int = survives) -> None:
+                if next(calls) == last:
+                    raise Killed
+                real(source, target)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "replace", replace)
+                patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed process tidies nothing up
+                try:
+                    model.save_pretrained(folder)
+                    finished = True
+                except Killed:
+                    finished = False
+            after = logits(LexicalSAE.from_pretrained(folder))
+            seen.add("new" if torch.equal(after, logits(model)) else "old" if torch.equal(after, before) else "lost")
+            assert finished <= torch.equal(after, logits(model)) and (folder / "thesis.txt").exists()
+            for left in folder.glob(f"{WRITING}*"):  # the next process has another number, and removes it
+                shutil.rmtree(left)
+            if finished:
+                break
+        assert finished and seen == {"old", "new"}
+
+    def test_what_a_killed_process_was_writing_is_removed(self, saved: tuple[LexicalSAE, Path]) -> None:
+        abandoned = saved[1] / f"{WRITING}{2**22 + 1}"  # above the largest number a process can have
+        abandoned.mkdir()
+        (abandoned / WEIGHTS).write_bytes(b"half")
+        saved[0].save_pretrained(saved[1])
+        assert hidden(saved[1]) == []
+
+
+class TestEdits:
+    """Everything that changes a prediction is under the hash; an edit on purpose can be taken over."""
+
+    @pytest.mark.parametrize(
+        ("name", "keys", "value"),
+        [
+            (SETTINGS, ["labels"], ["class 1", "class 0"]),
+            (SETTINGS, ["labels"], "class 0"),
+            (SETTINGS, ["max_length"], 4),
+            (SETTINGS, ["model", "gate"], "drelu"),
+            (SETTINGS, ["model", "topk_per_position"], 1),
+            (SETTINGS, ["sense_tokens"], [5]),
+            (SETTINGS, ["seed"], 6),
+            ("config.json", ["hidden_act"], "relu"),
+            ("config.json", ["layer_norm_eps"], 0.1),
+            ("config.json", ["num_attention_heads"], 4),
+            ("tokenizer.json", ["normalizer"], None),
+            ("tokenizer_config.json", ["model_max_length"], 8),
+        ],
+    )
+    def test_a_changed_value_is_refused(
+        self, saved: tuple[LexicalSAE, Path], name: str, keys: list[str], value: object
+    ) -> None:
+        edit(saved[1] / name, keys, value)
+        expect(saved[1], name, "damaged or was changed", "does not match its hash", "lexical-sae rehash --model")
+
+    def test_a_file_that_libraries_would_read(self, saved: tuple[LexicalSAE, Path]) -> None:
+        (saved[1] / "added_tokens.json").write_text('{"good": 3}')
+        expect(saved[1], "added_tokens.json", "no part of the model that was saved")
+
+    def test_white_space_and_the_order_of_keys_are_free(self, saved: tuple[LexicalSAE, Path]) -> None:
+        path = saved[1] / SETTINGS
+        path.write_text(json.dumps(dict(reversed(json.loads(path.read_text()).items()))))
+        LexicalSAE.from_pretrained(saved[1])
+
+    def test_an_edit_on_purpose_is_taken_over(self, saved: tuple[LexicalSAE, Path]) -> None:
+        edit(saved[1] / SETTINGS, ["labels"], ["bad", "good"])
+        edit(saved[1] / "config.json", ["hidden_act"], "relu")
+        assert rehash_model(saved[1]) == ["config.json", SETTINGS]
+        loaded = LexicalSAE.from_pretrained(saved[1])
+        assert loaded.labels == ["bad", "good"] and loaded.record["dataset"] == "toys"
+        assert not torch.equal(logits(loaded), logits(saved[0]))
+        assert rehash_model(saved[1]) == []
+
+    def test_a_model_of_the_format_before_is_taken_over(self, saved: tuple[LexicalSAE, Path]) -> None:
+        path = saved[1] / SETTINGS
+        settings = json.loads(path.read_text())
+        del settings["files"]
+        path.write_text(json.dumps(settings | {"format": 2, "sha256": file_hash(saved[1] / WEIGHTS)}))
+        expect(saved[1], "format 2", "lexical-sae rehash --model")
+        assert WEIGHTS in rehash_model(saved[1])
+        assert torch.equal(logits(LexicalSAE.from_pretrained(saved[1])), logits(saved[0]))
+
+    @pytest.mark.parametrize(
+        ("name", "keys", "value", "said"),
+        [
+            (SETTINGS, ["max_length"], -5, "max_length"),
+            (SETTINGS, ["task"], "translation", "task"),
+            (SETTINGS, ["task"], "tagging", "'labels' of a tagger"),
+            (SETTINGS, ["labels"], ["a", "a"], "names one twice"),
+            (SETTINGS, ["labels"], "ab", "labels"),
+            (SETTINGS, ["labels"], ["a", "b", "c"], "cannot be read"),
+            (SETTINGS, ["model"], {"gate": "open"}, "gate"),
+            (SETTINGS, ["head"], "lost", "head"),
+            (SETTINGS, ["sense_tokens"], [10**9], "cannot be read"),
+            ("config.json", ["hidden_act"], "loud", "cannot be read"),
+        ],
+    )
+    def test_what_makes_no_model_is_refused_even_then(
+        self, saved: tuple[LexicalSAE, Path], name: str, keys: list[str], value: object, said: str
+    ) -> None:
+        edit(saved[1] / name, keys, value)
+        before = (saved[1] / SETTINGS).read_bytes()
+        with pytest.raises(ModelError, match=said) as error:
+            rehash_model(saved[1])
+        assert "\n" not in str(error.value) and (saved[1] / SETTINGS).read_bytes() == before
+
+
+def edit(path: Path, keys: list[str], value: object) -> None:
+    """Change one value of a JSON file."""
+    content = json.loads(path.read_text())
+    inner = content
+    for key in keys[:-1]:
+        inner = inner[key]
+    assert inner.get(keys[-1]) != value
+    inner[keys[-1]] = value
+    path.write_text(json.dumps(content))
 
 
 class TestDamage:
@@ -126,27 +348,14 @@ class TestDamage:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         expect(saved[1], str(saved[1]), "again")
 
-    @pytest.mark.parametrize("name", [WEIGHTS, "config.json"])
+    @pytest.mark.parametrize("name", [WEIGHTS, "config.json", "tokenizer.json", "tokenizer_config.json"])
     def test_a_file_missing(self, saved: tuple[LexicalSAE, Path], name: str) -> None:
         (saved[1] / name).unlink()
-        expect(saved[1], str(saved[1]), "again")
+        expect(saved[1], str(saved[1] / name), "it is missing", "again")
 
-    @pytest.mark.parametrize(
-        ("change", "parts"),
-        [
-            ({"format": 99}, ("format 99", "this version reads format 2")),
-            ({"labels": ["only"]}, ("cannot be read",)),
-            ({"model": {"support": "everything"}}, ("support", "full")),
-        ],
-    )
-    def test_settings_that_do_not_fit(
-        self, saved: tuple[LexicalSAE, Path], change: dict[str, object], parts: tuple[str, ...]
-    ) -> None:
-        path = saved[1] / SETTINGS
-        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-        with pytest.raises(LexicalSAEError) as error:
-            LexicalSAE.from_pretrained(saved[1])
-        assert all(part in str(error.value) for part in parts) and "\n" not in str(error.value)
+    def test_a_format_of_the_future(self, saved: tuple[LexicalSAE, Path]) -> None:
+        edit(saved[1] / SETTINGS, ["format"], 99)
+        expect(saved[1], "format 99", f"this version reads format {FORMAT}", "use the version")
 
     def test_a_folder_that_is_no_model(self, tmp_path: Path) -> None:
         expect(tmp_path, "is not a saved Lexical-SAE model", f"has no {SETTINGS}", "output_dir")
@@ -163,7 +372,7 @@ class TestFullDisk:
         with pytest.raises(ModelError, match=r"could not be written to .*No space left on device.*--resume"):
             model.save_pretrained(folder)
         assert (folder / WEIGHTS).read_bytes() == before
-        assert [path.name for path in folder.parent.glob(".writing*")] == []
+        assert hidden(folder) == []
 
     def test_also_as_safetensors_itself_reports_it(self, saved: tuple[LexicalSAE, Path]) -> None:
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,0 +1,70 @@
+"""What a saved model's settings must say, checked once when they are read; the rest of the program believes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
+
+from splade.config.schema import ModelConfig, NonNegativeInt, Task, Text
+from splade.data.schemes import OUTSIDE, iob2_names, split_tag
+from splade.errors import ModelError
+from splade.models.folder import SETTINGS
+
+FORMAT = 3
+"""Raised when a saved model's files change so that older code could not read them."""
+
+HASHED_FROM = 3
+"""The first format whose hash covers more than the weights."""
+
+
+class SavedModel(BaseModel):
+    """The settings of a saved model; what else stands beside them is the record of its training."""
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+    format: Annotated[int, Strict()]
+    model: ModelConfig
+    task: Task = "classification"
+    labels: Annotated[list[Text], Field(min_length=2)]
+    max_length: Annotated[int, Strict(), Field(ge=3)]
+    head: Literal["trained", "repaired"]
+    sense_tokens: list[NonNegativeInt] = []
+    versions: dict[str, str] = {}
+    files: dict[str, str] = {}
+    sha256: str = ""
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> SavedModel:
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("'labels' names one twice")
+        if self.task == "tagging":
+            tags = [split_tag(label) for label in self.labels]
+            if self.labels[0] != OUTSIDE or self.labels != iob2_names(tag for tag in tags if tag):
+                raise ValueError("'labels' of a tagger must be O, then B-X and I-X of each type X")
+        return self
+
+
+def check_format(folder: Path, settings: dict[str, Any]) -> None:
+    """Refuse a model of another format than this version writes."""
+    found = settings.get("format")
+    if found == FORMAT:
+        return
+    advice = "train it again, or use the version of lexical-sae that wrote it"
+    if isinstance(found, int) and found < HASHED_FROM:
+        advice = f"take it over with 'lexical-sae rehash --model {folder}', or train it again"
+    raise ModelError(f"{folder} was written in format {found}, and this version reads format {FORMAT}; {advice}.")
+
+
+def check_settings(folder: Path, settings: dict[str, Any]) -> SavedModel:
+    """The settings as typed values."""
+    try:
+        return SavedModel.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise ModelError(
+            f"{folder / SETTINGS} cannot be used: {f'{key}: ' if key else ''}{said}; copy or train the model again."
+        ) from None
