@@ -83,6 +83,10 @@ train = app.command("train")(
     train_command("Train a model, measure it on the test split, and leave model, results and report in output_dir.")
 )
 
+train_tagger = train_command(
+    "Train a tagger, measure it on the test split, and leave model, results and report in output_dir.", task="tagging"
+)
+
 
 def train_with(
     config: Path | None,
@@ -371,12 +375,12 @@ def _say_cut(count: int, max_length: int, unit: str = "text") -> None:
 
 
 def main() -> None:
-    """Entry point of the console command."""
+    """The whole command line."""
     from splade.studies.commands import app as studies
 
     app.add_typer(studies, name="study")
     app()
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # `lexical-sae` itself begins in `splade.__main__`
     main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import sys
@@ -11,15 +10,10 @@ from functools import wraps
 
 from rich.console import Console
 
+from splade.__main__ import EXIT_INTERRUPTED
 from splade.errors import LexicalSAEError
 
-EXIT_USER, EXIT_INTERRUPTED = 2, 130
-
-# Ways a disk or a path refuses to be written to.
-UNWRITABLE = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM),
-    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
-}
+EXIT_USER = 2
 
 err = Console(stderr=True)
 
@@ -31,29 +25,45 @@ def run_kindly(command: Callable[[], None]) -> None:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
         command()
+        sys.stdout.flush()  # a full disk shows here, and not as the interpreter ends
     except LexicalSAEError as error:
-        err.print(str(error), highlight=False, markup=False, soft_wrap=True)
+        _say(str(error))
         sys.exit(EXIT_USER)
     except Interrupted as error:
-        err.print(f"{error} Go on with the same command and --resume.", highlight=False, markup=False, soft_wrap=True)
+        _say(f"{error} Go on with the same command and --resume.")
         sys.exit(EXIT_INTERRUPTED)
     except KeyboardInterrupt:
-        err.print("Stopped.")
+        _say("Stopped.")
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
     except OSError as error:
-        if error.errno not in UNWRITABLE:
-            raise
-        err.print(
-            f"{error.filename or 'The output'} could not be written ({error.strerror}); what was saved before is "
-            "untouched, so make room or choose another --set output_dir=… and go on with --resume.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+        if error.filename is None:
+            _drop_output()
+        _say(
+            f"{error.filename or 'The output'} could not be read or written ({error.strerror or error}); what was "
+            "saved before is untouched, so make room or name another place, and run the command again (train: with "
+            "--resume)."
         )
         sys.exit(EXIT_USER)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):  # as torch says it
+            raise
+        _say(
+            "The memory of this machine was not enough; take fewer or shorter texts at a time (training.batch_size, "
+            "evaluation.batch_size, data.max_length)."
+        )
+        sys.exit(EXIT_USER)
+
+
+def _drop_output() -> None:
+    """Let what cannot be printed go, or the interpreter would try once more at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(sentence: str) -> None:
+    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
 def kindly(command):  # type: ignore[no-untyped-def]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 
 # Before any library reads them.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -52,6 +53,14 @@ def toy_tagger(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
     return ToyRun(folder / "out", folder / "data", backbone, settings, result)
+
+
+@pytest.fixture(autouse=True)
+def same_signals() -> Iterator[None]:
+    """A command that ran to its end in this process leaves Ctrl-C ignored, as for its last moments."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

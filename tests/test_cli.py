@@ -150,6 +150,7 @@ class TestEvaluate:
             data = dict.fromkeys(("train_file", "validation_file", "test_file")) | {"dataset_name": "away"}
             record["experiment"]["data"] |= data | {"test_split": "gone", "test_samples": 2}
             (folder / "lexical_sae.json").write_text(json.dumps(record))
+            rehash_model(folder)
         texts, labels = ["charming", "dull", "witty"], ["positive", "negative", "positive"]
         path = write_csv(tmp_path / "it's: own.csv", texts, labels)
         done = run_cli("evaluate", "--model", folder, "--file", path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from splade.studies.commands import bcos_ablation
+from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    typer.run(bcos_ablation)
+    run_command("splade.studies.commands", "bcos_ablation")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from splade.cli import train
+from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    typer.run(train)
+    run_command("splade.cli", "train")

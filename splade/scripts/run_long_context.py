@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from splade.studies.commands import long_context
+from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    typer.run(long_context)
+    run_command("splade.studies.commands", "long_context")

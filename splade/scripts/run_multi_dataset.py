@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from splade.studies.commands import multi_dataset
+from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    typer.run(multi_dataset)
+    run_command("splade.studies.commands", "multi_dataset")

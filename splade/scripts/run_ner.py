@@ -5,13 +5,7 @@ The same as `lexical-sae train`, for settings that need not say `task: tagging`.
 
 from __future__ import annotations
 
-import typer
-
-from splade.cli import train_command
-
-run_ner = train_command(
-    "Train a tagger, measure it on the test split, and leave model, results and report in output_dir.", task="tagging"
-)
+from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    typer.run(run_ner)
+    run_command("splade.cli", "train_tagger")

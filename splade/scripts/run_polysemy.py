@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from splade.studies.commands import polysemy
+from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    typer.run(polysemy)
+    run_command("splade.studies.commands", "polysemy")
