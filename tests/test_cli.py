@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from splade.cli import app
+from splade.models.saving import rehash_model
 from tests.builders import toy_reviews
 from tests.runs import LABELS, ToyRun, read_json, run_cli, weights, write_csv
 
