@@ -96,10 +96,11 @@ def prepare(
     """
     started = time.perf_counter()
     config = resolved(config)
-    check_output_dir(config, resume=resume, overwrite=overwrite)
     console = console or Console(quiet=True)
     accelerator = Accelerator()
-    if not accelerator.is_main_process:
+    if accelerator.is_main_process:
+        check_output_dir(config, resume=resume, overwrite=overwrite)
+    else:
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed, config.task)
     early = [*dataset.notes, *without_effect(config)]

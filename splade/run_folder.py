@@ -14,7 +14,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from accelerate import PartialState
 from filelock import FileLock, Timeout
 
 from splade.config.load import config_to_yaml
@@ -160,11 +159,11 @@ def held(folder: Path, names: Sequence[str] = WRITES) -> Iterator[None]:
     The system lets go of the lock of a process that has died, so that none is ever stale. Of several processes that
     train together, only the main one holds it.
     """
-    check_writable(folder)
-    _check_foreign(folder, names)
-    if not PartialState().is_main_process:
+    if os.environ.get("RANK", "0") != "0":  # as torchrun and accelerate number their processes
         yield
         return
+    check_writable(folder)
+    _check_foreign(folder, names)
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -255,7 +255,7 @@ class TestFullDisk:
         self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: Callable[..., None]
     ) -> None:
         monkeypatch.setattr(pipelines, "write_report", full_disk)
-        self.check(toy_run, tmp_path, "a file could not be written", "untouched")
+        self.check(toy_run, tmp_path, "a file could not be read or written", "untouched")
         assert (tmp_path / "model").exists()
 
 
