@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader
 
+from splade.reporting.by_class import class_rows, confusions, shown_and_others
 from splade.reporting.figures import about, grounding, headline, per_type, unit
 
 HUB_NAMES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
@@ -36,12 +37,16 @@ def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: 
         keep_trailing_newline=True,
     )
     environment.filters["plain"] = plain
+    shown, others = shown_and_others(class_rows(results))
     card = environment.get_template("model_card.md.j2").render(
         front_matter=front_matter(results),
         results=results,
         unit=unit(results),
         headline=headline(results),
         per_type=per_type(results),
+        classes_shown=shown,
+        classes_others=others,
+        confusions=confusions(results),
         grounding=grounding(results),
         about=about(results),
         removed=results.get("removed_tokens") or [],

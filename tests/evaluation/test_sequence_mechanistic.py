@@ -13,9 +13,10 @@ from torch import Tensor
 from splade.circuits.sequence_core import TagCircuitState
 from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit
+from splade.evaluation.entities import entity_scores
 from splade.evaluation.grounding import frozen_share, input_share
 from splade.evaluation.mechanistic import all_logits
-from splade.evaluation.sequence_mechanistic import TaggingEvaluation, entity_scores, evaluate_tagging
+from splade.evaluation.sequence_mechanistic import TaggingEvaluation, evaluate_tagging
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.task import TaggingTask
