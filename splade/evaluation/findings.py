@@ -93,13 +93,13 @@ def _seldom_found(scores: ClassScores) -> list[str]:
     for name, of in known.items():
         others = (total - of.recall) / max(1, len(known) - 1)
         if of.predicted and interval(round(of.recall * of.support), of.support).high < others / 2:
-            seldom.append((of.recall, f"'{name}' ({_percent(of.recall)}; the mean of the others {_percent(others)})"))
+            seldom.append((of.recall, f"'{name}' ({_percent(of.recall)})"))
     if not seldom:
         return []
-    named = [text for _, text in sorted(seldom)]
+    named, mean = [text for _, text in sorted(seldom)], _percent(total / len(known))
     return [
-        f"Recall is less than half of the others' for the label {_listed(named)}, which accuracy may hide: train on "
-        "more texts with it, and see what they are taken for."
+        f"Recall is less than half of the others' for the label {_listed(named)}, where the mean of all labels is "
+        f"{mean}, which accuracy may hide: train on more texts with it, and see what they are taken for."
     ]
 
 
@@ -137,21 +137,25 @@ def _heavy_word(words: Sequence[WordWeight], artefacts: Sequence[Artefact]) -> l
     """The word that carries too much, if it is not among the artefacts anyway."""
     if not words or words[0].share <= HEAVIEST_WORD or words[0].word in {one.word for one in artefacts}:
         return []
+    word = words[0]
     return [
-        f"The word '{words[0].word}' of the texts carries {_percent(words[0].share)} of all contribution, most of it "
-        f"for '{words[0].label}', so that little else decides: if it is no reason for that label, remove it from the "
-        "texts and train again."
+        f"The word '{word.word}' of the texts carries {_percent(word.share)} of all contribution{_mostly_for(word)}, so "
+        "that little else decides: if it is no reason, remove it from the texts and train again."
     ]
 
 
 def _artefacts(artefacts: Sequence[Artefact]) -> list[str]:
     if not artefacts:
         return []
-    named = [f"'{one.word}' ({one.kind}; {_percent(one.share)}, most of it for '{one.label}')" for one in artefacts]
+    named = [f"'{one.word}' ({one.kind}; {_percent(one.share)}{_mostly_for(one)})" for one in artefacts]
     return [
         f"Contribution comes from what is hardly a reason: {_listed(named)}; the model may tell where texts come from "
         "instead of what they say: remove these from the texts and train again."
     ]
+
+
+def _mostly_for(word: WordWeight) -> str:
+    return f", most of it for '{word.label}'" if word.label is not None else ""
 
 
 def _percent(share: float) -> str:

@@ -26,8 +26,9 @@ class WordWeight:
     """In lower case."""
     share: float
     """Of all |contribution|."""
-    label: str
-    """The class whose logit it raises most, over all texts given that class."""
+    label: str | None
+    """The class that it speaks for most of the time: more than half of what it adds to the logits of the classes
+    predicted is added to this one's. None: there is no such class."""
 
 
 class WordMeter:
@@ -63,6 +64,8 @@ class WordMeter:
         total = sum(self._sizes.values())
         by_size = sorted(self._sizes, key=self._sizes.__getitem__, reverse=True)
         heavy = [word for place, word in enumerate(by_size) if not place or self._sizes[word] >= LIGHTEST * total]
-        return [
-            WordWeight(word, self._sizes[word] / total, self.labels[int(self._toward[word].argmax())]) for word in heavy
-        ]
+        return [WordWeight(word, self._sizes[word] / total, self._spoken_for(word)) for word in heavy]
+
+    def _spoken_for(self, word: str) -> str | None:
+        toward = self._toward[word].clip(min=0)
+        return self.labels[int(toward.argmax())] if 2 * toward.max() > toward.sum() else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from splade.reporting.figures import MISSING, is_number, percent, unit
+from splade.reporting.figures import percent, unit
 
 MANY = 12
 """From more classes than this on, nobody reads them all: the worst are shown, and the others counted or folded."""
@@ -26,18 +26,16 @@ STRONGEST = 0.65
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class, as printed."""
+    """One class; what was not measured is None."""
 
     name: str
-    f1: str
-    dense: str
+    f1: float | None
+    dense: float | None
     """F1 of the dense baseline."""
-    precision: str
-    recall: str
-    support: str
-    predicted: str
-    score: float
-    """F1 as a number, to find the worst by."""
+    precision: float | None
+    recall: float | None
+    support: int | None
+    predicted: int | None
 
 
 @dataclass(frozen=True)
@@ -73,17 +71,9 @@ class MatrixRow:
 def class_rows(results: Mapping[str, Any]) -> list[ClassRow]:
     """Every class in the model's order, beside the dense baseline where there is one."""
     dense = (results.get("dense") or {}).get("per_class") or {}
+    keys = ("precision", "recall", "support", "predicted")
     return [
-        ClassRow(
-            name=name,
-            f1=percent(found.get("f1")),
-            dense=percent((dense.get(name) or {}).get("f1")),
-            precision=percent(found.get("precision")),
-            recall=percent(found.get("recall")),
-            support=_count(found.get("support")),
-            predicted=_count(found.get("predicted")),
-            score=found["f1"] if is_number(found.get("f1")) else 0.0,
-        )
+        ClassRow(name, found.get("f1"), (dense.get(name) or {}).get("f1"), *(found.get(key) for key in keys))
         for name, found in (results.get("per_class") or {}).items()
     ]
 
@@ -92,7 +82,7 @@ def shown_and_others(rows: list[ClassRow]) -> tuple[list[ClassRow], list[ClassRo
     """The classes to show, and those left: all and none, or of many the worst first."""
     if len(rows) <= MANY:
         return rows, []
-    worst_first = sorted(rows, key=lambda row: row.score)
+    worst_first = sorted(rows, key=lambda row: row.f1 or 0.0)
     return worst_first[:WORST], worst_first[WORST:]
 
 
@@ -130,10 +120,6 @@ def _cells(row: list[int], own: int, names: list[str], what: str) -> list[Cell]:
         )
         for j, count in enumerate(row)
     ]
-
-
-def _count(value: object) -> str:
-    return f"{value:,}" if is_number(value) else MISSING
 
 
 def _labelled(results: Mapping[str, Any]) -> tuple[list[str], list[list[int]]]:

@@ -127,6 +127,7 @@ def _heaviest(measured: Mapping[str, Any]) -> list[Figure]:
     """The token and the word that carry most; in older results the token stands with the lexicon."""
     lexicon, token, word = (measured.get(key) or {} for key in ("lexicon", "heaviest", "heaviest_word"))
     token = token or {"token": lexicon.get("heaviest_token"), "share": lexicon.get("heaviest_share")}
+    for_label = f", most of it for {word['label']}" if word.get("label") is not None else ""
     carried = [
         (
             "Heaviest token",
@@ -138,7 +139,7 @@ def _heaviest(measured: Mapping[str, Any]) -> list[Figure]:
             "Heaviest word",
             word.get("word"),
             word.get("share"),
-            f"The word of the texts that most comes from, most of it for {word.get('label')}; is it a good reason?",
+            f"The word of the texts that most contribution comes from{for_label}; is it a good reason?",
         ),
     ]
     return [
@@ -175,6 +176,11 @@ def percent(share: object) -> str:
 def decimal(value: object) -> str:
     """A number with three decimals."""
     return f"{value:.3f}" if is_number(value) else MISSING
+
+
+def thousands(value: object) -> str:
+    """A whole number, its thousands apart."""
+    return f"{value:,}" if is_number(value) else MISSING
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -241,7 +247,7 @@ def per_type(results: Mapping[str, Any]) -> list[dict[str, str]]:
             "name": name,
             **{key: percent(found.get(key)) for key in ("precision", "recall", "f1")},
             "dense": percent((dense.get(name) or {}).get("f1")),
-            "support": f"{found['support']:,}" if is_number(found.get("support")) else MISSING,
+            "support": thousands(found.get("support")),
         }
         for name, found in (results.get("per_type") or {}).items()
     ]

@@ -15,7 +15,7 @@ from splade.attribution.tagged import ExplainedText
 from splade.reporting import plots
 from splade.reporting.by_class import class_rows, confusion_matrix, confusions, shown_and_others
 from splade.reporting.explained import Row, segments, token_rows, word_rows
-from splade.reporting.figures import about, grounding, headline, per_type, percent, separation, unit
+from splade.reporting.figures import about, grounding, headline, per_type, percent, separation, thousands, unit
 from splade.reporting.tagged import Stretch, stretches
 
 TOP_WORDS = 8
@@ -85,7 +85,7 @@ def write_report(
     environment = Environment(
         loader=PackageLoader("splade.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["percent"] = percent
+    environment.filters |= {"percent": percent, "thousands": thousands}
     row = unit(results)
     shown, others = shown_and_others(class_rows(results))
     # Most words are outside any entity, which the bias alone may say: a tagger is asked at the words of entities.
@@ -198,7 +198,7 @@ def _plot(svg: str | None, caption: str) -> Plot | None:
 
 
 def _interval(measured: Mapping[str, Any] | None) -> str:
-    return f"{percent(measured['low'])} and {percent(measured['high'])}" if measured else ""
+    return f"{percent(measured['low'])} to {percent(measured['high'])}" if measured else ""
 
 
 def _completeness_rows(kept: Mapping[str, Any]) -> list[dict[str, str]]:

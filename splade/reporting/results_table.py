@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from splade.reporting.by_class import class_rows, confusions, shown_and_others
-from splade.reporting.figures import MISSING, decimal
+from splade.reporting.figures import decimal
 
 CONFUSIONS_IN_TABLE = 3
 """Pairs of classes named in the table."""
@@ -69,11 +69,11 @@ def _add_classification(table: Table, results: Mapping[str, Any]) -> None:
     table.add_row("macro F1", f"{results['macro_f1']:.4f}{_dense(results, 'macro_f1')}")
     shown, others = shown_and_others(class_rows(results))
     for row in shown:
-        dense = f", dense head {row.dense}" if row.dense != MISSING else ""
-        details = f"precision {row.precision}, recall {row.recall}, {row.support} texts{dense}"
-        table.add_row(f"F1 of {escape(row.name)}", f"{row.f1}  ({details})")
+        dense = f", dense head's F1 {row.dense:.4f}" if row.dense is not None else ""
+        details = f"precision {decimal(row.precision)}, recall {decimal(row.recall)}, {row.support:,} texts{dense}"
+        table.add_row(f"F1 of {escape(row.name)}", f"{row.f1:.4f}  ({details})")
     if others:
-        table.add_row(f"F1 of the other {len(others)} labels", f"{others[0].f1} to {others[-1].f1}")
+        table.add_row(f"F1 of the other {len(others)} labels", f"{others[0].f1:.4f} to {others[-1].f1:.4f}")
     for number, one in enumerate(confusions(results)[:CONFUSIONS_IN_TABLE]):
         title = "" if number else "taken for another most often"
         table.add_row(title, f"{escape(one.gold)} for {escape(one.given)}: {one.count:,} of {one.of:,}")
