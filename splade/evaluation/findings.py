@@ -139,8 +139,8 @@ def _heavy_word(words: Sequence[WordWeight], artefacts: Sequence[Artefact]) -> l
         return []
     word = words[0]
     return [
-        f"The word '{word.word}' of the texts carries {_percent(word.share)} of all contribution{_mostly_for(word)}, so "
-        "that little else decides: if it is no reason, remove it from the texts and train again."
+        f"The word '{word.word}' of the texts carries {_percent(word.share)} of all contribution{_mostly_for(word)}, "
+        "so that little else decides: if it is no reason, remove it from the texts and train again."
     ]
 
 

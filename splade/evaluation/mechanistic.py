@@ -154,7 +154,8 @@ def evaluate(
     sample = rows[sampled(len(rows), GROUNDING_TEXTS)[0]]
     scores = class_scores(model.labels, task.labels, found)
     heaviest, heavy_words = registers.result(), words.result()
-    suspects = artefacts(heavy_words, [task.split.texts[row] for row in rows])
+    texts = [task.split.texts[row] for row in rows]
+    suspects = artefacts(heavy_words, texts, registers.heavy_tokens(), model.vocabulary)
     return Evaluation(
         **vars(scores),
         dla=DLACheck(float(error.max()), float(error.mean())),

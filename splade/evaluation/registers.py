@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from splade.evaluation.word_weights import LIGHTEST, WordWeight, spoken_for
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
 
@@ -31,18 +32,19 @@ class Heaviest(HeaviestToken):
 
 
 class RegisterMeter:
-    """Sums |contribution| by class and token."""
+    """Sums contributions by class and token."""
 
     def __init__(self, labels: Sequence[str], vocabulary: Vocabulary):
         self.labels, self.vocabulary = list(labels), vocabulary
         self._rows = torch.zeros(len(self.labels), dtype=torch.long)
-        self._sizes = torch.zeros(len(self.labels), len(vocabulary), dtype=torch.float64)
+        self._sizes, self._toward = torch.zeros(2, len(self.labels), len(vocabulary), dtype=torch.float64)
 
     def add(self, attribution: SparseRows, classes: Tensor) -> None:
         """`attribution` to `classes` (R,), one a row."""
         self._rows += torch.bincount(classes, minlength=len(self._rows)).cpu()
         place = classes[attribution.row] * len(self.vocabulary) + attribution.token
-        self._sizes.view(-1).index_add_(0, place.cpu(), attribution.value.abs().double().cpu())
+        for sums, value in ((self._sizes, attribution.value.abs()), (self._toward, attribution.value)):
+            sums.view(-1).index_add_(0, place.cpu(), value.double().cpu())
 
     def result(self) -> Heaviest | None:
         """None: nothing contributed anything."""
@@ -52,6 +54,19 @@ class RegisterMeter:
         parts = zip(self.labels, self._sizes, self._rows.tolist(), strict=True)
         by_class = {label: self._heaviest(sizes, rows) for label, sizes, rows in parts if sizes.any()}
         return Heaviest(**vars(of_all), by_class=by_class)
+
+    def heavy_tokens(self) -> list[WordWeight]:
+        """The tokens of at least the share `LIGHTEST`, the heaviest first."""
+        sizes, total = self._sizes.sum(0), float(self._sizes.sum())
+        heavy = (sizes >= LIGHTEST * total).nonzero()[:, 0].tolist() if total else []
+        return [
+            WordWeight(
+                self.vocabulary.names[token],
+                float(sizes[token]) / total,
+                spoken_for(self._toward[:, token].numpy(), self.labels),
+            )
+            for token in sorted(heavy, key=lambda token: -float(sizes[token]))
+        ]
 
     def _heaviest(self, sizes: Tensor, rows: int) -> HeaviestToken:
         """Of sizes (V,), not all 0."""

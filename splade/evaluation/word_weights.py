@@ -20,15 +20,14 @@ LIGHTEST = 0.02
 
 @dataclass(frozen=True)
 class WordWeight:
-    """How much a word of the texts carries."""
+    """How much a word of the texts, in lower case, or a vocabulary token carries."""
 
     word: str
-    """In lower case."""
     share: float
     """Of all |contribution|."""
     label: str | None
-    """The class that it speaks for most of the time: more than half of what it adds to the logits of the classes
-    predicted is added to this one's. None: there is no such class."""
+    """The class it speaks for: more than half of what it adds to the logits of the classes predicted is added to this
+    one's. None: there is no such class."""
 
 
 class WordMeter:
@@ -64,8 +63,12 @@ class WordMeter:
         total = sum(self._sizes.values())
         by_size = sorted(self._sizes, key=self._sizes.__getitem__, reverse=True)
         heavy = [word for place, word in enumerate(by_size) if not place or self._sizes[word] >= LIGHTEST * total]
-        return [WordWeight(word, self._sizes[word] / total, self._spoken_for(word)) for word in heavy]
+        return [
+            WordWeight(word, self._sizes[word] / total, spoken_for(self._toward[word], self.labels)) for word in heavy
+        ]
 
-    def _spoken_for(self, word: str) -> str | None:
-        toward = self._toward[word].clip(min=0)
-        return self.labels[int(toward.argmax())] if 2 * toward.max() > toward.sum() else None
+
+def spoken_for(toward: np.ndarray, labels: Sequence[str]) -> str | None:
+    """The label that more than half of what is added `toward` the classes (C,) is added to."""
+    added = toward.clip(min=0)
+    return labels[int(added.argmax())] if 2 * added.max() > added.sum() else None
