@@ -232,6 +232,15 @@ class TestOptions:
         assert "dense head:" in done.stdout and "seconds a step" in done.stdout and "of the right sign" in done.stdout
         assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
 
+    def test_an_accuracy_that_imbalance_makes_is_said_to_be_none(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        """One text in sixteen is called negative, whatever it says: there is nothing to learn but the frequent label."""
+        data = tmp_path / "data"
+        for seed, name in enumerate(("train", "validation", "test")):
+            write_csv(data / f"{name}.csv", toy_reviews(96, seed)[0], [LABELS[n % 16 > 0] for n in range(96)])
+        results = run_experiment(tiny_config(data, toy_run.backbone, tmp_path / "out"))
+        assert results["accuracy"] > 0.85 and results["macro_f1"] < 0.6
+        assert any("than the 93.8 % of always answering 'positive'" in note for note in results["notes"])
+
     def test_the_dense_baseline_is_warmed_up_too(self, toy_run: ToyRun, tmp_path: Path) -> None:
         changes = {"training__mlm_warmup_steps": 2, "training__max_steps": 5, "evaluation__dense_baseline": True}
         run_experiment(toy_run.config(tmp_path, **changes))
