@@ -233,7 +233,7 @@ class TestOptions:
         assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
 
     def test_an_accuracy_that_imbalance_makes_is_said_to_be_none(self, toy_run: ToyRun, tmp_path: Path) -> None:
-        """One text in sixteen is called negative, whatever it says: there is nothing to learn but the frequent label."""
+        """One text in sixteen is called negative, whatever it says: there is only the frequent label to learn."""
         data = tmp_path / "data"
         for seed, name in enumerate(("train", "validation", "test")):
             write_csv(data / f"{name}.csv", toy_reviews(96, seed)[0], [LABELS[n % 16 > 0] for n in range(96)])
