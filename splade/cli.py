@@ -172,7 +172,8 @@ def evaluate(
         frozen = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)[0].to(loaded.device)
     except BackboneError as error:  # a model must be measurable without the hub it came from
         notes.append(f"grounding.frozen_share was left out: {error}")
-    results = evaluate_model(loaded, task, settings, frozen=frozen, console=err) | {"task": loaded.task, "notes": notes}
+    results = evaluate_model(loaded, task, settings, frozen=frozen, console=err)
+    results |= {"task": loaded.task, "notes": [*notes, *results["findings"]]}
     if output is not None:
         output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     if as_json:

@@ -22,8 +22,10 @@ from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.evaluation.dense_baseline import DenseClassifier
+from splade.evaluation.entities import entity_scores
 from splade.evaluation.mechanistic import all_logits, evaluate, lexicon_meter
-from splade.evaluation.sequence_mechanistic import entity_scores, evaluate_tagging
+from splade.evaluation.per_class import class_scores
+from splade.evaluation.sequence_mechanistic import evaluate_tagging
 from splade.inference import explain_batch
 from splade.models.backbone import Backbone
 from splade.models.dictionary import choose_dictionary
@@ -250,7 +252,7 @@ def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: C
         },
         "constraint": {"tau": run.outcome.tau, "satisfied": run.outcome.satisfied, "step": run.outcome.kept_step},
         "validation": run.outcome.validation,
-        "notes": run.notes,
+        "notes": [*run.notes, *results["findings"]],
     }
     if dense is not None:
         results |= {"dense": dense, f"dense_{run.test.figure}": dense[run.test.figure]}
@@ -277,7 +279,8 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     frozen, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
     found = evaluate_model(model, test, config, frozen=frozen.to(model.device), console=console)
     seconds = earlier["seconds"] | {"eval": time.perf_counter() - began}
-    results = earlier | found | {"fingerprint": fingerprint(config, dataset), "seconds": seconds}
+    notes = [note for note in earlier["notes"] if note not in earlier.get("findings", [])] + found["findings"]
+    results = earlier | found | {"fingerprint": fingerprint(config, dataset), "seconds": seconds, "notes": notes}
     write_outputs(folder, config, results, model, test)
     write_config(config)  # last: until then it says how the results that are there were measured
     return results
@@ -348,21 +351,18 @@ def train_dense_baseline(run: TrainedRun, *, resume: bool, console: Console) -> 
     if run.accelerator.is_main_process:
         remove_checkpoints(folder)
     return {
-        **_scores(run.test, logits),
+        **_scores(run.test, logits, run.model.labels),
         "seconds": outcome.seconds,
         "seconds_per_step": outcome.seconds_per_step,
         "step": outcome.kept_step,
     }
 
 
-def _scores(task: Task, logits: Tensor) -> dict[str, Any]:
-    """What is measured of any model by its logits (N, C) on all of a task's rows."""
+def _scores(task: Task, logits: Tensor, labels: Sequence[str]) -> dict[str, Any]:
+    """What is measured of any model by its logits (N, C) on all of a task's rows; `labels` (C,)."""
     if isinstance(task, TaggingTask):
         return asdict(entity_scores(task, task.decode(logits)))
-    from sklearn.metrics import f1_score
-
-    macro = f1_score(task.labels, logits.argmax(-1).numpy(), average="macro", zero_division=0)
-    return {task.figure: task.score(logits), "macro_f1": float(macro)}
+    return asdict(class_scores(labels, task.labels, logits.argmax(-1).numpy()))
 
 
 def write_outputs(folder: Path, config: Config, results: dict[str, Any], model: LexicalSAE, test: Task) -> None:

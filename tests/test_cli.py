@@ -136,6 +136,9 @@ class TestEvaluate:
         assert read_json(output) == found
         for figure in ("accuracy", "macro_f1", "active_tokens", "completeness", "separation", "grounding"):
             assert found[figure] == reported[figure]
+        for figure in ("per_class", "confusion", "findings"):
+            assert found[figure] == reported[figure]
+        assert found["findings"] and found["notes"][-len(found["findings"]) :] == found["findings"]
 
     def test_on_other_texts(self, model: Path, tmp_path: Path) -> None:
         path = write_csv(tmp_path / "other.csv", ["charming", "dull", "witty"], ["positive", "negative", "positive"])

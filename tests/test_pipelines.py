@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from rich.console import Console
 
 from splade import pipelines
 from splade.config.load import load_config
@@ -20,7 +22,7 @@ from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import prepare, run_experiment, setup_and_train
+from splade.pipelines import measure_again, prepare, run_experiment, setup_and_train
 from splade.run_folder import LOCK, OWNER, check_output_dir, held, run_id, write_config
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
@@ -71,6 +73,38 @@ class TestWhatARunLeaves:
         assert results["grounding"].keys() >= {"input_share", "frozen_share", "self_activation"}
         assert results["samples"] == {"train": 128, "validation": 48, "test": 48}
         assert results["labels"] == LABELS
+
+    def test_figures_a_label_add_up(self, toy_run: ToyRun) -> None:
+        results = read_json(toy_run.folder / "results.json")
+        assert list(results["per_class"]) == LABELS
+        for number, of in enumerate(results["per_class"].values()):
+            assert of.keys() == {"precision", "recall", "f1", "support", "predicted"}
+            assert sum(results["confusion"][number]) == of["support"] == 24
+            assert sum(row[number] for row in results["confusion"]) == of["predicted"]
+        assert np.trace(results["confusion"]) / 48 == pytest.approx(results["accuracy"])
+        assert results["accuracy_interval"]["low"] < results["accuracy"] < results["accuracy_interval"]["high"]
+        assert results["grounding"]["heaviest"].keys() == {"token", "share", "rows", "by_class"}
+
+    def test_findings_end_in_the_notes_the_terminal_and_the_report(self, toy_run: ToyRun) -> None:
+        """48 test texts are too few, which is one at least."""
+        results = read_json(toy_run.folder / "results.json")
+        assert results["findings"] and results["notes"][-len(results["findings"]) :] == results["findings"]
+        (few,) = (note for note in results["findings"] if note.startswith("With 48 test texts, accuracy"))
+        assert f"Note: {few}" in toy_run.result.stdout
+        assert few in (toy_run.folder / "report.html").read_text(encoding="utf-8")
+        assert few in (toy_run.folder / "README.md").read_text(encoding="utf-8")
+
+    def test_measured_again_nothing_is_noted_twice_and_nothing_stale_is_kept(
+        self, toy_run: ToyRun, tmp_path: Path
+    ) -> None:
+        folder = shutil.copytree(toy_run.folder, tmp_path / "run")
+        earlier = read_json(folder / "results.json")
+        stale, kept = "The token 'x' carries 99.0 % of all contribution.", "Some texts were cut."
+        earlier |= {"findings": [stale], "notes": [kept, stale]}
+        (folder / "results.json").write_text(json.dumps(earlier), encoding="utf-8")
+        config = dataclasses.replace(load_config(folder / "config.yaml"), output_dir=str(folder))
+        results = measure_again(config, console=Console(quiet=True))
+        assert results["notes"] == [kept, *results["findings"]] and stale not in results["notes"]
 
     def test_the_toy_reviews_are_learnt(self, toy_run: ToyRun) -> None:
         """Below this the other tests would compare models that know nothing."""
@@ -292,9 +326,20 @@ class TestOptions:
         results = read_json(tmp_path / "out" / "results.json")
         assert results["dense_accuracy"] == results["dense"]["accuracy"] and 0 <= results["dense"]["macro_f1"] <= 1
         assert results["dense"]["seconds_per_step"] > 0
+        assert list(results["dense"]["per_class"]) == LABELS and len(results["dense"]["confusion"]) == 2
+        assert "dense head's F1" in done.stdout
         assert results["grounding"]["lexicon"]["name"].endswith("ratings.tsv")
         assert "dense head:" in done.stdout and "seconds a step" in done.stdout and "of the right sign" in done.stdout
         assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
+
+    def test_an_accuracy_that_imbalance_makes_is_said_to_be_none(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        """One text in sixteen is called negative, whatever it says: there is only the frequent label to learn."""
+        data = tmp_path / "data"
+        for seed, name in enumerate(("train", "validation", "test")):
+            write_csv(data / f"{name}.csv", toy_reviews(96, seed)[0], [LABELS[n % 16 > 0] for n in range(96)])
+        results = run_experiment(tiny_config(data, toy_run.backbone, tmp_path / "out"))
+        assert results["accuracy"] > 0.85 and results["macro_f1"] < 0.6
+        assert any("than the 93.8 % of always answering 'positive'" in note for note in results["notes"])
 
     def test_the_dense_baseline_is_warmed_up_too(self, toy_run: ToyRun, tmp_path: Path) -> None:
         changes = {"training__mlm_warmup_steps": 2, "training__max_steps": 5, "evaluation__dense_baseline": True}

@@ -13,7 +13,7 @@ from splade.config.load import load_config
 from splade.config.schema import Config
 from splade.data.types import Dataset, TaggedSplit
 from splade.errors import ModelError
-from splade.evaluation.sequence_mechanistic import entity_scores
+from splade.evaluation.entities import entity_scores
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.pipelines import run_experiment
@@ -71,7 +71,7 @@ def test_a_dense_tagger_is_decoded_as_a_sparse_one_is() -> None:
     logits = torch.randn(len(task.labels), len(TAGS), generator=torch.Generator().manual_seed(0))
     decoded = task.decode(logits)
     assert (decoded != logits.argmax(-1).numpy()).any()
-    assert pipelines._scores(task, logits) == asdict(entity_scores(task, decoded))
+    assert pipelines._scores(task, logits, TAGS) == asdict(entity_scores(task, decoded))
 
 
 def test_a_run_of_the_other_task_is_another_run(backbone: Path, tmp_path: Path) -> None:

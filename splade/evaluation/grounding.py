@@ -12,6 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from splade.errors import ConfigError
+from splade.evaluation.artefacts import Artefact
+from splade.evaluation.registers import Heaviest
+from splade.evaluation.word_weights import WordWeight
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
@@ -70,6 +73,12 @@ class Grounding:
     lexicon: LexiconAgreement | None
     texts: int
     """Texts that `frozen_share` and `self_activation` were measured on."""
+    heaviest: Heaviest | None
+    """The vocabulary token that carries most; in tagging, at the words tagged as entities. None: nothing does."""
+    heaviest_word: WordWeight | None
+    """The word of the texts at which most contribution arises; None: at none, or of a tagger."""
+    artefacts: list[Artefact]
+    """Heavy words of the texts that are no reasons; of a tagger none are looked for: there a word explains itself."""
 
 
 def load_lexicon(source: str) -> dict[str, float]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score
 
 from splade.circuits.core import CircuitState
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
 from splade.config.schema import ALL_ROWS, EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
+from splade.evaluation.artefacts import artefacts
+from splade.evaluation.findings import class_findings, contribution_findings
 from splade.evaluation.grounding import (
     Grounding,
     LexiconMeter,
@@ -23,6 +24,9 @@ from splade.evaluation.grounding import (
     positive_class,
     self_activation,
 )
+from splade.evaluation.per_class import ClassScores, class_scores
+from splade.evaluation.registers import RegisterMeter
+from splade.evaluation.word_weights import WordMeter
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
@@ -56,12 +60,9 @@ class ActiveTokens:
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The figures of one model on one test split."""
+class Evaluation(ClassScores):
+    """The figures of one model on one test split; the scores are of the whole split."""
 
-    accuracy: float
-    """Of the whole split, as is the macro-averaged F1."""
-    macro_f1: float
     dla: DLACheck
     active_tokens: ActiveTokens
     sparsity: float
@@ -74,6 +75,8 @@ class Evaluation:
     grounding: Grounding
     evaluated: int
     """Texts the figures from `dla` on were measured on."""
+    findings: list[str]
+    """Sentences on what a reader should not miss."""
 
 
 @torch.no_grad()
@@ -123,6 +126,8 @@ def evaluate(
     completeness_tokens = CompletenessMeter(model, list(CIRCUIT_TOKENS), seed)
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
     lexicon, positive = lexicon_meter(model, config)
+    registers = RegisterMeter(model.labels, model.vocabulary)
+    words = WordMeter(model.labels, model.vocabulary)
     found, counts, errors = np.empty(len(task), dtype=np.int64), [], []
     there = total = 0.0
     for batch in task.in_order(config.batch_size, model.device, rows):
@@ -133,6 +138,8 @@ def evaluate(
         completeness.add(state, attribution, batch.labels)
         completeness_tokens.add(state, attribution, batch.labels)
         separation.add(state, attribution, classes)
+        registers.add(attribution, classes)
+        words.add(batch, attribution, classes)
         if lexicon is not None and positive is not None:
             lexicon.add(compute_attribution_tensor(state, torch.full_like(classes, positive)))
         on_input, everything = input_share(batch, attribution, model.encoder.base)
@@ -145,9 +152,12 @@ def evaluate(
         advance(len(batch.rows))
     active, error = torch.cat(counts).numpy(), torch.cat(errors)
     sample = rows[sampled(len(rows), GROUNDING_TEXTS)[0]]
+    scores = class_scores(model.labels, task.labels, found)
+    heaviest, heavy_words = registers.result(), words.result()
+    texts = [task.split.texts[row] for row in rows]
+    suspects = artefacts(heavy_words, texts, registers.heavy_tokens(), model.vocabulary)
     return Evaluation(
-        accuracy=float((found == task.labels).mean()),
-        macro_f1=float(f1_score(task.labels, found, average="macro", zero_division=0)),
+        **vars(scores),
         dla=DLACheck(float(error.max()), float(error.mean())),
         active_tokens=active_tokens(active),
         sparsity=1 - float(active.mean()) / model.vocab_size,
@@ -160,8 +170,12 @@ def evaluate(
             self_activation=self_activation(model, task, sample),
             lexicon=lexicon.result() if lexicon is not None else None,
             texts=len(sample),
+            heaviest=heaviest,
+            heaviest_word=heavy_words[0] if heavy_words else None,
+            artefacts=suspects,
         ),
         evaluated=len(rows),
+        findings=[*class_findings(scores), *contribution_findings(heaviest, heavy_words, suspects)],
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
 from splade.config.schema import EvaluationConfig
+from splade.evaluation.entities import EntityScores, entity_scores
+from splade.evaluation.findings import contribution_findings, entity_findings
 from splade.evaluation.grounding import (
     Grounding,
     StrongestMeter,
@@ -29,6 +30,7 @@ from splade.evaluation.mechanistic import (
     lexicon_meter,
     sampled,
 )
+from splade.evaluation.registers import RegisterMeter
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
@@ -36,30 +38,6 @@ from splade.training.task import TaggingTask
 
 TOP_K = (20, 200)
 """Caps on a word's active tokens whose price is measured."""
-
-
-@dataclass(frozen=True)
-class Entities:
-    """Entities found against those there are; one counts as found if its words and its type are right (`seqeval`)."""
-
-    precision: float
-    recall: float
-    f1: float
-    support: int
-    """Entities there are."""
-
-
-@dataclass(frozen=True)
-class EntityScores:
-    """How well tags name entities."""
-
-    f1: float
-    """Micro-averaged over the entities of all types, as the two that follow."""
-    precision: float
-    recall: float
-    per_type: dict[str, Entities]
-    token_accuracy: float
-    """Share of words with the right tag."""
 
 
 @dataclass(frozen=True)
@@ -101,20 +79,8 @@ class TaggingEvaluation(EntityScores):
     """Words the figures from `dla` on were measured on."""
     evaluated: int
     """Sentences, or windows of longer ones, these words are in."""
-
-
-def entity_scores(task: TaggingTask, tags: np.ndarray) -> EntityScores:
-    """The scores of tags (N,) of all words of the task."""
-    from seqeval.metrics import classification_report
-
-    report = classification_report(task.names(task.labels), task.names(tags), output_dict=True, zero_division=0)
-    found = {
-        name: Entities(float(row["precision"]), float(row["recall"]), float(row["f1-score"]), int(row["support"]))
-        for name, row in report.items()
-    }
-    micro = found.get("micro avg", Entities(0.0, 0.0, 0.0, 0))
-    per_type = {name: row for name, row in found.items() if not name.endswith(" avg")}
-    return EntityScores(micro.f1, micro.precision, micro.recall, per_type, float((tags == task.labels).mean()))
+    findings: list[str]
+    """Sentences on what a reader should not miss."""
 
 
 @torch.no_grad()
@@ -141,6 +107,7 @@ def evaluate_tagging(
     meters_tokens = [CompletenessMeter(model, list(CIRCUIT_TOKENS), seed) for _ in range(2)]
     separation = SeparationMeter(len(model.labels), model.vocab_size, share)
     strongest = StrongestMeter(model.labels, model.vocabulary)
+    registers = RegisterMeter(model.labels, model.vocabulary)
     counts, counts_entities, errors = [], [], []
     there = total = 0.0
     for batch in task.in_order(config.batch_size, model.device, rows):
@@ -150,6 +117,8 @@ def evaluate_tagging(
         errors.append(dla_errors(state).cpu())
         separation.add(state, attribution, classes)
         strongest.add(attribution, classes)
+        tagged = (classes != task.iob2.outside).nonzero(as_tuple=True)[0]
+        registers.add(attribution.take(tagged), classes[tagged])
         named = (batch.labels != task.iob2.outside).nonzero(as_tuple=True)[0]
         part, of_part = state.take(named), attribution.take(named)
         for everywhere, entities in (meters, meters_tokens):
@@ -163,8 +132,9 @@ def evaluate_tagging(
     active, active_entities = torch.cat(counts).numpy(), torch.cat(counts_entities).numpy()
     error = torch.cat(errors)
     sample = rows[sampled(len(rows), GROUNDING_TEXTS)[0]]
+    scores, heaviest = entity_scores(task, tags), registers.result()
     return TaggingEvaluation(
-        **vars(entity_scores(task, tags)),
+        **vars(scores),
         argmax_f1=entity_scores(task, logits.argmax(-1).numpy()).f1,
         topk_per_position=capped,
         dla=DLACheck(float(error.max()), float(error.mean())),
@@ -184,10 +154,14 @@ def evaluate_tagging(
             self_activation=self_activation(model, task, sample),
             lexicon=None,
             texts=len(sample),
+            heaviest=heaviest,
+            heaviest_word=None,
+            artefacts=[],
         ),
         strongest=strongest.result(),
         words=len(active),
         evaluated=len(rows),
+        findings=[*entity_findings(scores), *contribution_findings(heaviest)],
     )
 
 

@@ -110,14 +110,7 @@ def grounding(results: Mapping[str, Any]) -> list[Figure]:
         _share(lexicon, "coverage", f"Rated by {name}", "Share of the contribution on words that people have rated."),
         _share(lexicon, "right_sign", "Of that, right sign", "How much of it agrees with what people say of the word."),
     ]
-    if lexicon.get("heaviest_token") and is_number(lexicon.get("heaviest_share")):
-        figures.append(
-            Figure(
-                "Heaviest token",
-                f"{lexicon['heaviest_token']}, {percent(lexicon['heaviest_share'])}",
-                "The one token that carries most; a large share would be a private code, not a reason.",
-            )
-        )
+    figures += _heaviest(measured)
     figures += [
         Figure(
             f"Strongest for {tag}",
@@ -128,6 +121,30 @@ def grounding(results: Mapping[str, Any]) -> list[Figure]:
         for tag, found in (results.get("strongest") or {}).items()
     ]
     return [figure for figure in figures if figure is not None]
+
+
+def _heaviest(measured: Mapping[str, Any]) -> list[Figure]:
+    """The token and the word that carry most; in older results the token stands with the lexicon."""
+    lexicon, token, word = (measured.get(key) or {} for key in ("lexicon", "heaviest", "heaviest_word"))
+    token = token or {"token": lexicon.get("heaviest_token"), "share": lexicon.get("heaviest_share")}
+    for_label = f", most of it for {word['label']}" if word.get("label") is not None else ""
+    carried = [
+        (
+            "Heaviest token",
+            token.get("token"),
+            token.get("share"),
+            "The one vocabulary token that carries most; a large share would be a private code, not a reason.",
+        ),
+        (
+            "Heaviest word",
+            word.get("word"),
+            word.get("share"),
+            f"The word of the texts that most contribution comes from{for_label}; is it a good reason?",
+        ),
+    ]
+    return [
+        Figure(name, f"{what}, {percent(share)}", meaning) for name, what, share, meaning in carried if is_number(share)
+    ]
 
 
 def separation(results: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -159,6 +176,11 @@ def percent(share: object) -> str:
 def decimal(value: object) -> str:
     """A number with three decimals."""
     return f"{value:.3f}" if is_number(value) else MISSING
+
+
+def thousands(value: object) -> str:
+    """A whole number, its thousands apart."""
+    return f"{value:,}" if is_number(value) else MISSING
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -225,7 +247,7 @@ def per_type(results: Mapping[str, Any]) -> list[dict[str, str]]:
             "name": name,
             **{key: percent(found.get(key)) for key in ("precision", "recall", "f1")},
             "dense": percent((dense.get(name) or {}).get("f1")),
-            "support": f"{found['support']:,}" if is_number(found.get("support")) else MISSING,
+            "support": thousands(found.get("support")),
         }
         for name, found in (results.get("per_type") or {}).items()
     ]

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from splade.reporting.figures import about, grounding, headline, per_type, unit
+from splade.reporting.by_class import class_rows, confusions, shown_and_others
+from splade.reporting.figures import about, grounding, headline, per_type, percent, thousands, unit
 
 HUB_NAMES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
 """Backbones known here by a short name, and what the Hub calls them."""
@@ -35,13 +36,17 @@ def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: 
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["plain"] = plain
+    environment.filters |= {"plain": plain, "percent": percent, "thousands": thousands}
+    shown, others = shown_and_others(class_rows(results))
     card = environment.get_template("model_card.md.j2").render(
         front_matter=front_matter(results),
         results=results,
         unit=unit(results),
         headline=headline(results),
         per_type=per_type(results),
+        classes_shown=shown,
+        classes_others=others,
+        confusions=confusions(results),
         grounding=grounding(results),
         about=about(results),
         removed=results.get("removed_tokens") or [],

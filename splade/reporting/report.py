@@ -13,8 +13,9 @@ from markupsafe import Markup
 from splade.attribution.explanation import Explanation, WordScore
 from splade.attribution.tagged import ExplainedText
 from splade.reporting import plots
+from splade.reporting.by_class import class_rows, confusion_matrix, confusions, shown_and_others
 from splade.reporting.explained import Row, segments, token_rows, word_rows
-from splade.reporting.figures import about, grounding, headline, per_type, percent, separation, unit
+from splade.reporting.figures import about, grounding, headline, per_type, percent, separation, thousands, unit
 from splade.reporting.tagged import Stretch, stretches
 
 TOP_WORDS = 8
@@ -84,8 +85,9 @@ def write_report(
     environment = Environment(
         loader=PackageLoader("splade.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["percent"] = percent
+    environment.filters |= {"percent": percent, "thousands": thousands}
     row = unit(results)
+    shown, others = shown_and_others(class_rows(results))
     # Most words are outside any entity, which the bias alone may say: a tagger is asked at the words of entities.
     kept = results.get("completeness_entities" if row == "word" else "completeness") or {}
     page = environment.get_template("report.html.j2").render(
@@ -94,6 +96,11 @@ def write_report(
         unit=row,
         headline=headline(results),
         per_type=per_type(results),
+        classes_shown=shown,
+        classes_others=others,
+        interval=_interval(results.get("accuracy_interval")),
+        confusion_matrix=confusion_matrix(results),
+        confusions=confusions(results),
         beside_dense=_plot(
             plots.beside_dense(results),
             "Beside an ordinary dense head on the same backbone, data and budget.",
@@ -188,6 +195,10 @@ def _mark(text: str, word: WordScore | None, largest: float) -> Mark:
 def _plot(svg: str | None, caption: str) -> Plot | None:
     # Safe to mark as markup: the drawing holds numbers and our own labels, no text of the data.
     return None if svg is None else Plot(Markup(svg), caption)
+
+
+def _interval(measured: Mapping[str, Any] | None) -> str:
+    return f"{percent(measured['low'])} to {percent(measured['high'])}" if measured else ""
 
 
 def _completeness_rows(kept: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from splade.reporting.by_class import class_rows, confusions, shown_and_others
 from splade.reporting.figures import decimal
+
+CONFUSIONS_IN_TABLE = 3
+"""Pairs of classes named in the table."""
 
 
 def print_results(results: Mapping[str, Any], console: Console) -> None:
@@ -38,6 +43,9 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
     grounding = results["grounding"]
     table.add_row("contribution on words in the text", f"{grounding['input_share']:.0%}")
     table.add_row("own token strongest at its word", f"{grounding['self_activation']:.0%}")
+    for title, key, name in (("heaviest token", "heaviest", "token"), ("heaviest word", "heaviest_word", "word")):
+        if carried := grounding.get(key):
+            table.add_row(title, f"{escape(carried[name])}, {carried['share']:.1%} of all contribution")
     if strongest := results.get("strongest"):
         shares = [found["share"] for found in strongest.values()]
         table.add_row(
@@ -58,14 +66,24 @@ def print_results(results: Mapping[str, Any], console: Console) -> None:
 
 def _add_classification(table: Table, results: Mapping[str, Any]) -> None:
     table.add_row("accuracy", f"{results['accuracy']:.4f}{_dense(results, 'accuracy')}")
-    table.add_row("macro F1", f"{results['macro_f1']:.4f}")
+    table.add_row("macro F1", f"{results['macro_f1']:.4f}{_dense(results, 'macro_f1')}")
+    shown, others = shown_and_others(class_rows(results))
+    for row in shown:
+        dense = f", dense head's F1 {row.dense:.4f}" if row.dense is not None else ""
+        details = f"precision {decimal(row.precision)}, recall {decimal(row.recall)}, {row.support:,} texts{dense}"
+        table.add_row(f"F1 of {escape(row.name)}", f"{row.f1:.4f}  ({details})")
+    if others:
+        table.add_row(f"F1 of the other {len(others)} labels", f"{others[0].f1:.4f} to {others[-1].f1:.4f}")
+    for number, one in enumerate(confusions(results)[:CONFUSIONS_IN_TABLE]):
+        title = "" if number else "taken for another most often"
+        table.add_row(title, f"{escape(one.gold)} for {escape(one.given)}: {one.count:,} of {one.of:,}")
 
 
 def _add_tagging(table: Table, results: Mapping[str, Any]) -> None:
     table.add_row("entity F1", f"{results['f1']:.4f}{_dense(results, 'f1')}")
     table.add_row("precision, recall", f"{results['precision']:.4f}, {results['recall']:.4f}")
     for name, found in results["per_type"].items():
-        table.add_row(f"F1 of {name}", f"{found['f1']:.4f}  ({found['support']:,} entities)")
+        table.add_row(f"F1 of {escape(name)}", f"{found['f1']:.4f}  ({found['support']:,} entities)")
     table.add_row("words with the right tag", f"{results['token_accuracy']:.4f}")
     for k, capped in results["topk_per_position"].items():
         table.add_row(

@@ -14,6 +14,7 @@ from splade.config.schema import EvaluationConfig
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.evaluation.mechanistic import dla_errors, evaluate, predictions
+from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.heads import LinearRegion
 from splade.models.lexical_sae import LexicalSAE
@@ -92,6 +93,28 @@ class TestEvaluate:
         assert 0 < found.grounding.input_share < 1
         assert found.grounding.frozen_share is None and found.grounding.lexicon is None
 
+    def test_who_carries_most_is_measured_without_a_lexicon(self, model: LexicalSAE) -> None:
+        texts, labels = toy_reviews(30)
+        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1, frozen=None).grounding
+        with torch.no_grad():
+            state = model.classify(model(*encode(model, texts)))
+            sizes = compute_attribution_tensor(state, state.logits.argmax(-1)).to_dense().abs().sum(0)  # (V,)
+        assert found.heaviest is not None and found.heaviest.token == model.vocabulary.names[int(sizes.argmax())]
+        assert found.heaviest.share == pytest.approx(float(sizes.max() / sizes.sum()), abs=1e-5)
+        assert found.heaviest.rows == sum(of.rows for of in found.heaviest.by_class.values()) == 30
+        assert found.heaviest_word is not None and any(found.heaviest_word.word in text for text in texts)
+
+    def test_a_label_that_is_never_given_is_a_finding(self, model: LexicalSAE) -> None:
+        texts, _ = toy_reviews(60)
+        given, _ = predictions(model, task(model, texts, [0] * 60), 8)
+        majority, minority = (model.labels[number] for number in (given[0], 1 - given[0]))
+        same = [text for text, number in zip(texts, given, strict=True) if number == given[0]]
+        labels = [int(given[0])] * (len(same) - 4) + [int(1 - given[0])] * 4
+        found = evaluate(model, task(model, same, labels), CONFIG, share=0.1, frozen=None)
+        assert found.per_class[minority].recall == 0.0 and found.per_class[minority].predicted == 0
+        assert f"no more than the {100 * found.accuracy:.1f} % of always answering '{majority}'" in found.findings[0]
+        assert found.findings[1].startswith(f"Never given to any text: the label '{minority}' (4 test texts)")
+
     def test_circuits_are_of_the_share_asked_for(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(20))
         small, whole = (evaluate(model, texts, CONFIG, share=share, frozen=None).separation for share in (0.1, 1.0))
@@ -149,6 +172,8 @@ class TestEvaluate:
         found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1, frozen=None)
         assert found.active_tokens.mean == 0.0 and found.accuracy == 0.5 and found.sparsity == 1.0
         assert found.grounding.input_share == found.grounding.self_activation == 0.0
+        assert found.grounding.heaviest is None and found.grounding.heaviest_word is None
+        assert found.grounding.artefacts == []
 
     def test_a_lexicon_needs_a_positive_class(self, model: LexicalSAE) -> None:
         with pytest.raises(ConfigError, match="none of the labels class 0, class 1 is called positive"):

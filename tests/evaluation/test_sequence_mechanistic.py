@@ -13,9 +13,10 @@ from torch import Tensor
 from splade.circuits.sequence_core import TagCircuitState
 from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit
+from splade.evaluation.entities import entity_scores
 from splade.evaluation.grounding import frozen_share, input_share
 from splade.evaluation.mechanistic import all_logits
-from splade.evaluation.sequence_mechanistic import TaggingEvaluation, entity_scores, evaluate_tagging
+from splade.evaluation.sequence_mechanistic import TaggingEvaluation, evaluate_tagging
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.task import TaggingTask
@@ -45,6 +46,17 @@ def test_entities_count_whole_and_with_their_type(model: LexicalSAE) -> None:
     assert scores.per_type.keys() == {"LOC", "PER"}
     assert (scores.per_type["PER"].precision, scores.per_type["PER"].recall) == (0.5, 1.0)
     assert scores.per_type["LOC"].support == 2 and scores.token_accuracy == pytest.approx(5 / 7)
+    assert scores.confusion == [[1, 0, 0], [1, 2, 1], [0, 0, 2]]  # words of O, LOC, PER
+
+
+def test_what_carries_most_is_asked_at_the_words_tagged_as_entities(
+    model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation
+) -> None:
+    tags = task.decode(all_logits(model, task, 64))
+    heaviest = found.grounding.heaviest
+    assert heaviest is not None and heaviest.rows == int((tags != task.iob2.outside).sum())
+    assert "O" not in heaviest.by_class and heaviest.by_class.keys() <= set(TAGS)
+    assert found.grounding.heaviest_word is None and found.grounding.artefacts == []
 
 
 def test_figures_are_of_every_labelled_word(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:

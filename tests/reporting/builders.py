@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
+import numpy as np
+
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
+from splade.evaluation.per_class import ConfusionMeter
 
 Scored = dict[str, tuple[float, list[str]]]
 
@@ -42,6 +46,20 @@ def build_explanation(text: str = JOURNEY, scores: Scored | None = None, bias: f
     )
 
 
+def build_classes(confusion: dict[str, list[int]]) -> dict[str, Any]:
+    """Figures a label and the confusion matrix, given by its rows."""
+    scores = ConfusionMeter(list(confusion))
+    scores.counts += np.array(list(confusion.values()))
+    found = dataclasses.asdict(scores.result())
+    return {key: found[key] for key in ("per_class", "confusion")}
+
+
+def build_many_classes(labels: int = 77) -> dict[str, Any]:
+    """The same of many labels, of 40 texts each; of label n, n texts are taken for the one after."""
+    counts = np.diag(40 - np.arange(labels) % 40) + np.roll(np.diag(np.arange(labels) % 40), 1, axis=1)
+    return build_classes({f"label_{n}": row for n, row in enumerate(counts.tolist())})
+
+
 def build_results() -> dict[str, Any]:
     return {
         "task": "classification",
@@ -56,7 +74,14 @@ def build_results() -> dict[str, Any]:
         "peak_rss_mb": 1834.2,
         "accuracy": 0.832,
         "macro_f1": 0.831,
-        "dense": {"accuracy": 0.841, "macro_f1": 0.84, "seconds_per_step": 0.2},
+        "accuracy_interval": {"low": 0.805, "high": 0.856},
+        **build_classes({"negative": [330, 70], "positive": [73, 380]}),
+        "dense": {
+            "accuracy": 0.841,
+            "macro_f1": 0.84,
+            "seconds_per_step": 0.2,
+            **build_classes({"negative": [340, 60], "positive": [75, 378]}),
+        },
         "dense_accuracy": 0.841,
         "dla": {"max_error": 3.2e-6, "mean_error": 4e-7},
         "active_tokens": {
@@ -86,6 +111,9 @@ def build_results() -> dict[str, Any]:
             "input_share": 0.11,
             "frozen_share": 0.6,
             "self_activation": 0.4,
+            "heaviest": {"token": "bad", "share": 0.041, "rows": 853, "by_class": {}},
+            "heaviest_word": {"word": "awful", "share": 0.06, "label": "negative"},
+            "artefacts": [],
             "lexicon": {
                 "name": "ratings",
                 "coverage": 0.47,
@@ -102,12 +130,15 @@ def build_results() -> dict[str, Any]:
     }
 
 
+OF_CLASSES = {"macro_f1", "per_class", "confusion"}
+
+
 def build_tagging_results() -> dict[str, Any]:
     """The same of a tagger."""
-    shared = {key: value for key, value in build_results().items() if "accuracy" not in key and key != "macro_f1"}
+    shared = {key: value for key, value in build_results().items() if "accuracy" not in key and key not in OF_CLASSES}
     kept = {"0.1": {"accuracy": 0.7, "kl": 0.2, "random_accuracy": 0.3}}
     found = {"f1": 0.883, "precision": 0.875, "recall": 0.891, "support": 1668}
-    grounding = {key: value for key, value in shared["grounding"].items() if key != "lexicon"}
+    grounding = {key: value for key, value in shared["grounding"].items() if key not in ("lexicon", "heaviest_word")}
     return shared | {
         "task": "tagging",
         "f1": 0.883,
@@ -115,6 +146,7 @@ def build_tagging_results() -> dict[str, Any]:
         "recall": 0.891,
         "token_accuracy": 0.975,
         "per_type": {"LOC": found, "PER": found},
+        "confusion": [[38000, 10, 20], [30, 1600, 38], [40, 50, 1578]],
         "topk_per_position": {"20": {"f1": 0.881, "active_tokens": 15.0, "capped": 0.4}},
         "dense": {"f1": 0.891, "token_accuracy": 0.98, "per_type": {"LOC": found}, "seconds_per_step": 0.2},
         "dense_f1": 0.891,

@@ -27,6 +27,18 @@ def test_a_lexicon_figure_is_a_pair_or_nothing() -> None:
     assert "On rated words" not in [figure.name for figure in headline(results)]
 
 
+def test_who_carries_most_is_shown_with_or_without_a_lexicon() -> None:
+    results = build_results()
+    shown = {figure.name: figure for figure in grounding(results)}
+    assert shown["Heaviest token"].value == "bad, 4.1 %" and shown["Heaviest word"].value == "awful, 6.0 %"
+    assert "most of it for negative;" in shown["Heaviest word"].meaning
+    del results["grounding"]["heaviest"]  # as in results of earlier versions
+    assert {figure.name: figure.value for figure in grounding(results)}["Heaviest token"] == "bad, 4.0 %"
+    results["grounding"] = {"heaviest_word": {"word": "card", "share": 0.14, "label": None}}
+    (figure,) = grounding(results)
+    assert figure.value == "card, 14.0 %" and "most of it for" not in figure.meaning
+
+
 def test_dense_accuracy_is_found_where_the_run_wrote_it() -> None:
     assert dense_figures({"dense_accuracy": 0.7}) == {"accuracy": 0.7}
     assert dense_figures({"dense": {"accuracy": 0.8}, "dense_accuracy": None}) == {"accuracy": 0.8}

@@ -11,6 +11,7 @@ from splade.reporting.report import explained, write_report
 from tests.reporting.builders import build_explanation, build_history, build_results
 
 SECTIONS = [
+    "Label by label",
     "Worth knowing",
     "Explained sentences",
     "Grounding",
@@ -108,7 +109,8 @@ def test_a_run_that_measured_nothing_still_reports(tmp_path: Path) -> None:
         ("grounding", "Grounding"),
         ("completeness", "Completeness"),
         ("separation", "Separation"),
-        ("notes", SECTIONS[0]),
+        ("notes", "Worth knowing"),
+        ("per_class", "Label by label"),
     ],
 )
 def test_a_section_without_figures_is_left_out(tmp_path: Path, key: str, section: str) -> None:
