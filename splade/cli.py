@@ -19,8 +19,8 @@ from splade.reporting.results_table import print_results
 
 if TYPE_CHECKING:
     from splade.config.schema import Config, Task
+    from splade.data.given import Sentence
     from splade.models.lexical_sae import LexicalSAE
-    from splade.tagging import Text
 
 OneText = TypeVar("OneText")
 
@@ -248,7 +248,7 @@ def _load(folder: Path, topk: int | None, only_tagger: bool) -> LexicalSAE:
     return model
 
 
-def _tag(model: LexicalSAE, texts: Sequence[Text], as_json: bool, conll: bool) -> None:
+def _tag(model: LexicalSAE, texts: Sequence[Sentence], as_json: bool, conll: bool) -> None:
     from splade.reporting.tagged_terminal import print_tagged
     from splade.tagging import tag_batch
 
@@ -316,7 +316,7 @@ def explain(
 
 def _explain_tags(
     model: LexicalSAE,
-    texts: Sequence[Text],
+    texts: Sequence[Sentence],
     as_json: bool,
     top: int,
     word: int | None,
