@@ -12,6 +12,7 @@ from functools import wraps
 from rich.console import Console
 
 from splade.errors import LexicalSAEError
+from splade.utils.one_line import one_line
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
@@ -31,8 +32,9 @@ def run_kindly(command: Callable[[], None]) -> None:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
         command()
+        sys.stdout.flush()  # or what cannot be written comes to light when it is too late to say so
     except LexicalSAEError as error:
-        err.print(str(error), highlight=False, markup=False, soft_wrap=True)
+        err.print(one_line(str(error)), highlight=False, markup=False, soft_wrap=True)
         sys.exit(EXIT_USER)
     except Interrupted as error:
         err.print(f"{error} Go on with the same command and --resume.", highlight=False, markup=False, soft_wrap=True)
@@ -41,11 +43,15 @@ def run_kindly(command: Callable[[], None]) -> None:
         err.print("Stopped.")
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
+        if error.filename is None and _full():
+            err.print(f"Standard output could not be written ({error.strerror}); make room for it, and run again.")
+            _drop_output()
+            sys.exit(EXIT_USER)
         err.print(
             f"{error.filename or 'The output'} could not be written ({error.strerror}); what was saved before is "
             "untouched, so make room or choose another --set output_dir=… and go on with --resume.",
@@ -54,6 +60,20 @@ def run_kindly(command: Callable[[], None]) -> None:
             soft_wrap=True,
         )
         sys.exit(EXIT_USER)
+
+
+def _full() -> bool:
+    """Whether it is standard output that cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _drop_output() -> None:
+    """What is still to be written goes nowhere, so that Python does not try once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def kindly(command):  # type: ignore[no-untyped-def]

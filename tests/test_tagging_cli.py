@@ -89,7 +89,11 @@ class TestPredict:
         [
             ("a.csv", "text\na\n", ("ends in .csv, which tagging does not read; name a file for tagging, or a .txt",)),
             ("a.json", "[]", ("a.json ends in none of .bio",)),
-            ("a.jsonl", '{"words": ["a"]}', ("has no column 'tokens' or 'text', only: words; give the one to read",)),
+            (
+                "a.jsonl",
+                '{"words": ["a"]}',
+                ("has no column 'tokens' or 'text', only: words; name the one to read with --column",),
+            ),
             ("a.jsonl", '{"tokens": "a"}', ("has 'a' in row 1 of column 'tokens', where a list was expected",)),
         ],
     )
