@@ -144,7 +144,7 @@ def train_with(
 def evaluate(
     model: ModelFolder,
     config: Annotated[
-        Path | None, typer.Option("--config", help="Settings that name the data; without: those of the training.")
+        Path | None, typer.Option("--config", help="Settings of the data; what it does not have is as in the training.")
     ] = None,
     set_: Sets = None,
     file: Annotated[

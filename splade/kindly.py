@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 
 from rich.console import Console
@@ -48,13 +50,13 @@ def run_kindly(command: Callable[[], None]) -> None:
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        if error.filename is None and _full():
-            err.print(f"Standard output could not be written ({error.strerror}); make room for it, and run again.")
+        advice = "make room or choose another --set output_dir=… and go on with --resume"
+        if error.filename is None:  # standard output, or a file that filled up under way
             _drop_output()
-            sys.exit(EXIT_USER)
+            advice = "make room and run again, a training with --resume"
         err.print(
             f"{error.filename or 'The output'} could not be written ({error.strerror}); what was saved before is "
-            "untouched, so make room or choose another --set output_dir=… and go on with --resume.",
+            f"untouched, so {advice}.",
             highlight=False,
             markup=False,
             soft_wrap=True,
@@ -62,18 +64,10 @@ def run_kindly(command: Callable[[], None]) -> None:
         sys.exit(EXIT_USER)
 
 
-def _full() -> bool:
-    """Whether it is standard output that cannot be written."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
-
-
 def _drop_output() -> None:
     """What is still to be written goes nowhere, so that Python does not try once more at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(io.UnsupportedOperation):  # a stream that is no file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def kindly(command):  # type: ignore[no-untyped-def]

@@ -96,7 +96,7 @@ def prepare(
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed, config.task)
     early = [*dataset.notes, *without_effect(config)]
-    decided = (f"Data: {dataset.source}", *(f"Note: {note}" for note in early), overview(dataset))
+    decided = (f"Data: {dataset.source}", *(f"Note: {note}" for note in early), f"Split: {overview(dataset)}")
     for line in (*decided, f"Output: {config.output_dir}"):  # before hours of training
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
