@@ -234,7 +234,7 @@ def _load(folder: Path, topk: int | None, only_tagger: bool) -> LexicalSAE:
     if only_tagger or topk is not None:
         check_task(model, "tagging")
     if topk is not None:
-        model.topk_per_position = topk
+        model.topk_per_position = min(topk, model.vocab_size)  # more than all are all
     return model
 
 

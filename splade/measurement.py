@@ -72,10 +72,12 @@ def measurement_settings(
     if training is not None:
         _check_files(settings, training)
     named = {*set_now, *named_in_file(config)}
-    if "model.topk_per_position" in named and settings.model.topk_per_position and model.task != "tagging":
-        raise ConfigError("model.topk_per_position was given, but it is for taggers, and the model classifies texts.")
     if "model.topk_per_position" in named:
-        model.topk_per_position = settings.model.topk_per_position
+        if settings.model.topk_per_position and model.task != "tagging":
+            raise ConfigError(
+                "model.topk_per_position was given, but it is for taggers, and the model classifies texts."
+            )
+        model.topk_per_position = min(settings.model.topk_per_position, model.vocab_size)  # more than all are all
     length = settings.data.max_length if "data.max_length" in named else model.max_length
     if "data.max_length" in set_now and length > model.max_length:
         raise ConfigError(f"data.max_length is {length}, but the model reads {model.max_length} tokens; give fewer.")

@@ -198,6 +198,7 @@ class TestExplain:
             run_cli("predict", "--model", model, "--json", "--topk", k, TEXTS[0]).stdout for k in (0, 10_000, 1)
         )
         assert whole == again != capped
+        assert run_cli("predict", "--model", model, "--json", "--topk", 10**30, TEXTS[0]).stdout == whole
         for command in ("predict", "explain"):
             done = run_cli(command, "--model", toy_run.folder / "model", "--topk", 2, "good")
             expect_sentence(done, "The model classifies texts", "tagging was expected")

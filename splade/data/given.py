@@ -142,7 +142,7 @@ def _items(values: object, unit: str) -> list[object]:
     if isinstance(values, set | frozenset):
         raise DataError(f"A {type(values).__name__}, which has no order, was given where {wanted}; make it a list.")
     shape = getattr(values, "shape", (0,))
-    if len(shape) != 1:
+    if isinstance(shape, tuple) and len(shape) != 1:
         raise DataError(f"An array of shape {tuple(shape)} was given where {wanted}; give it one dimension.")
     if hasattr(values, "to_pylist"):  # pyarrow's items are no Python values
         return list(values.to_pylist())
@@ -183,12 +183,10 @@ def _sentence(value: object, place: Callable[[], str] = lambda: "given") -> str 
 
 
 def _class(value: object, place: Callable[[], str], names: Sequence[str], numbered: bool) -> int:
-    if _is_missing(value):
-        raise DataError(f"The label {place()} is missing ({_shown(value)}); leave the text out, or give its label.")
     if _is_a(value, SCALARS):
         value = value.item()  # type: ignore[attr-defined]
-        if _is_missing(value):
-            raise DataError(f"The label {place()} is missing ({_shown(value)}); leave the text out, or give its label.")
+    if _is_missing(value):
+        raise DataError(f"The label {place()} is missing ({_shown(value)}); leave the text out, or give its label.")
     called_by_number = any(name.lstrip("-").isdecimal() for name in names)
     if isinstance(value, bool):  # data has true and false as names, in the way of JSON
         called = [name for name in (str(value).lower(), str(value)) if name in names]
