@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -16,11 +17,12 @@ from splade.given_texts import read_texts
 from splade.kindly import err, kindly
 from splade.models.folder import check_model_folder
 from splade.reporting.results_table import print_results
+from splade.utils.one_line import one_line
 
 if TYPE_CHECKING:
-    from splade.config.schema import Config, Task
+    from splade.config.schema import Task
+    from splade.data.given import Sentence
     from splade.models.lexical_sae import LexicalSAE
-    from splade.tagging import Text
 
 OneText = TypeVar("OneText")
 
@@ -46,11 +48,20 @@ File = Annotated[
     Path | None,
     typer.Option(
         "--file",
-        help="Read one text a line from this file; of a format with columns, those called 'text' or, for taggers, "
-        "'tokens'.",
+        help="Read one text a line from this file; of a format with columns, the column that the model was trained on, "
+        "or the one called 'text' or, for taggers, 'tokens'.",
     ),
 ]
+Column = Annotated[str | None, typer.Option("--column", help="Column of --file to read.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
+OwnFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Own texts with their labels, the same as data.train_file; the run is called after it, and its results go "
+        "to results/NAME, unless settings say otherwise.",
+    ),
+]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")]
@@ -67,13 +78,14 @@ def train_command(help_: str, task: Task | None = None):  # type: ignore[no-unty
 
     @kindly
     def command(
+        file: OwnFile = None,
         config: ConfigFile = None,
         set_: Sets = None,
         resume: Resume = False,
         overwrite: Overwrite = False,
         dry_run: DryRun = False,
     ) -> None:
-        train_with(config, set_, resume=resume, overwrite=overwrite, dry_run=dry_run, task=task)
+        train_with(config, set_, file, resume=resume, overwrite=overwrite, dry_run=dry_run, task=task)
 
     command.__doc__ = help_
     return command
@@ -91,6 +103,7 @@ train_tagger = train_command(
 def train_with(
     config: Path | None,
     set_: list[str] | None,
+    file: Path | None = None,
     *,
     resume: bool,
     overwrite: bool,
@@ -99,27 +112,28 @@ def train_with(
 ) -> None:
     """The command `train`; with a `task`, settings that name none are for that one, and others are refused."""
     from splade.config.load import config_to_yaml, load_config
+    from splade.own_file import settings_of_file
 
     if resume and overwrite:
         raise ConfigError("Both --resume and --overwrite were given; go on with the earlier run or begin anew.")
-    settings = load_config(config, set_ or [], {"task": task} if task else None)
+    overrides, decided = settings_of_file(file, config, set_ or [], task) if file is not None else ([], [])
+    settings = load_config(config, [*overrides, *(set_ or [])], {"task": task} if task else None)
     if task and settings.task != task:
         raise ConfigError(
             f"The settings say task: {settings.task}, but this command is for {task}; leave task out, or use "
             "'lexical-sae train'."
         )
-    from splade.pipelines import prepare, run_experiment  # seconds of imports, once the settings are right
+    for sentence in decided:
+        err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    from splade.pipelines import overview, prepare, run_experiment  # seconds of imports, once the settings are right
 
     if dry_run:
         ready = prepare(settings, resume=resume, overwrite=overwrite, dry_run=True)
         print(config_to_yaml(settings), end="")
         for sentence in (ready.dataset.source, *ready.notes):
             print(f"# {sentence}")
-        splits = [(getattr(ready.dataset, part), part) for part in ("train", "validation", "test")]
-        names = {"train": "training"}
-        sizes = ", ".join(f"{len(split)} {names.get(part, part)}" for split, part in splits)
+        print(f"# {overview(ready.dataset)}")
         unit = ready.dataset.train.unit
-        print(f"# {sizes} {unit}s; labels: {', '.join(ready.dataset.label_names)}")
         print(f"# {ready.trainer.total} steps of {ready.batch_size} {unit}s, {ready.trainer.warmup} of them warm-up")
         return
     results = run_experiment(settings, resume=resume, overwrite=overwrite, console=err)
@@ -134,7 +148,7 @@ def train_with(
 def evaluate(
     model: ModelFolder,
     config: Annotated[
-        Path | None, typer.Option("--config", help="Settings that name the data; without: those of the training.")
+        Path | None, typer.Option("--config", help="Settings of the data; what it does not have is as in the training.")
     ] = None,
     set_: Sets = None,
     file: Annotated[
@@ -146,27 +160,21 @@ def evaluate(
 ) -> None:
     """Measure a saved model on a test split."""
     check_model_folder(model)
-    from splade.config.load import load_config
     from splade.data.loader import load_test_split
+    from splade.figures_file import check_output, write_figures
+    from splade.measurement import measurement_settings
     from splade.models.backbone import Backbone
     from splade.models.lexical_sae import LexicalSAE
-    from splade.pipelines import evaluate_model
+    from splade.pipelines import cut_notes, evaluate_model
     from splade.training.task import TASKS
 
     if output is not None:
-        _check_writable(output)
+        check_output(output)
     loaded = LexicalSAE.from_pretrained(model)
-    training = loaded.record.get("experiment") if config is None else None
-    if config is None and training is None:
-        raise ConfigError(f"{model} does not say which data it was trained on; name a settings file with --config.")
-    settings = load_config(config, [*_only_this(file), *(set_ or [])], training)
-    _apply_to_trained(loaded, settings, set_ or [])
-    if training is not None and training["data"]["dataset_name"] is None and settings.data.dataset_name is not None:
-        # A set named now takes the place of the training's own files.
-        settings = replace(settings, data=replace(settings.data, train_file=None, validation_file=None, test_file=None))
+    settings, max_length = measurement_settings(loaded, model, config, set_ or [], file)
     test = load_test_split(settings.data, settings.seed, loaded.labels, loaded.task)
-    task = TASKS.get(loaded.task)(test, loaded.tokenizer, loaded.max_length, loaded.labels)
-    notes = list(test.notes)
+    task = TASKS.get(loaded.task)(test, loaded.tokenizer, max_length, loaded.labels)
+    notes = [*test.notes, *cut_notes("test", task, max_length)]
     frozen = None
     try:
         frozen = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)[0].to(loaded.device)
@@ -174,33 +182,12 @@ def evaluate(
         notes.append(f"grounding.frozen_share was left out: {error}")
     results = evaluate_model(loaded, task, settings, frozen=frozen, console=err)
     results |= {"task": loaded.task, "notes": [*notes, *results["findings"]]}
-    if output is not None:
-        output.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     if as_json:
         print(json.dumps(results))
     else:
         print_results(results, out)
-
-
-def _apply_to_trained(model: LexicalSAE, settings: Config, given: list[str]) -> None:
-    """Let a trained model follow the settings given for it, of which it can follow few."""
-    for key in (override.partition("=")[0].strip() for override in given):
-        if key == "model.topk_per_position":
-            model.topk_per_position = settings.model.topk_per_position
-        elif key.startswith(("model.", "training.")) and key != "training.sparsity_target":
-            raise ConfigError(f"--set {key} was given, but the model is trained and cannot change by it; leave it out.")
-
-
-def _only_this(file: Path | None) -> list[str]:
-    """Settings by which one file is all the data there is; as the test split, it is the only one that is read."""
-    if file is None:
-        return []
-    nothing = ("dataset_name", "validation_file", "train_split", "validation_split", "test_split")
-    return [
-        *(f"data.{key}=null" for key in nothing),
-        *(f"data.{key}={json.dumps(str(file))}" for key in ("train_file", "test_file")),
-        "data.test_samples=-1",
-    ]
+    if output is not None:  # last: whatever happens to the file, the figures are there to read
+        write_figures(output, results)
 
 
 @app.command()
@@ -209,6 +196,7 @@ def predict(
     model: ModelFolder,
     texts: Texts = None,
     file: File = None,
+    column: Column = None,
     as_json: AsJson = False,
     conll: Annotated[
         bool,
@@ -218,26 +206,28 @@ def predict(
 ) -> None:
     """Predict the label of texts; of a tagger, the entities in them.
 
-    A classifier's line is the label, its probability and the text. A tagger's is the text, each entity in it written as
-    [TYPE probability words], where the probability is that of the tag of its least certain word.
+    A classifier's line is the label, its probability and the text, parted by tabs. A tagger's is the text, each entity
+    in it written as [TYPE probability words], where the probability is that of the tag of its least certain word. Each
+    text is one line: a space stands for a line break, a tab and any other control character in it (in the columns of
+    --conll an underscore, also for a space). --json has all as it is.
     """
     check_model_folder(model)
     if as_json and conll:
         raise ConfigError("Both --json and --conll were given; choose one of them.")
     loaded = _load(model, topk, only_tagger=conll)
     if loaded.task == "tagging":
-        _tag(loaded, read_texts(texts, file, "tagging"), as_json, conll)
+        _tag(loaded, read_texts(texts, file, "tagging", column, _trained_on(loaded)), as_json, conll)
         return
     from splade.inference import predict_batch
 
     cut = 0
-    for part in _parts(read_texts(texts, file, "classification")):
+    for part in _parts(read_texts(texts, file, "classification", column, _trained_on(loaded))):
         for p in predict_batch(loaded, part):
             cut += p.truncated
             if as_json:
                 print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}))
             else:
-                print(f"{p.label}\t{p.probabilities[p.label]:.4f}\t{p.text}")
+                print(f"{one_line(p.label)}\t{p.probabilities[p.label]:.4f}\t{one_line(p.text)}")
     _say_cut(cut, loaded.max_length)
 
 
@@ -249,11 +239,16 @@ def _load(folder: Path, topk: int | None, only_tagger: bool) -> LexicalSAE:
     if only_tagger or topk is not None:
         check_task(model, "tagging")
     if topk is not None:
-        model.topk_per_position = topk
+        model.topk_per_position = min(topk, model.vocab_size)  # more than all are all
     return model
 
 
-def _tag(model: LexicalSAE, texts: Sequence[Text], as_json: bool, conll: bool) -> None:
+def _trained_on(model: LexicalSAE) -> dict[str, str | None]:
+    """The settings of `data` that a model was trained with, if it says so."""
+    return (model.record.get("experiment") or {}).get("data") or {}
+
+
+def _tag(model: LexicalSAE, texts: Sequence[Sentence], as_json: bool, conll: bool) -> None:
     from splade.reporting.tagged_terminal import print_tagged
     from splade.tagging import tag_batch
 
@@ -275,6 +270,7 @@ def explain(
     model: ModelFolder,
     texts: Texts = None,
     file: File = None,
+    column: Column = None,
     target: Annotated[
         str | None, typer.Option("--target", help="Explain this label (tag) instead of the predicted one.")
     ] = None,
@@ -299,13 +295,14 @@ def explain(
     check_model_folder(model)
     loaded = _load(model, topk, only_tagger=word is not None or context)
     if loaded.task == "tagging":
-        _explain_tags(loaded, read_texts(texts, file, "tagging"), as_json, top, word, target, context)
+        wanted = read_texts(texts, file, "tagging", column, _trained_on(loaded))
+        _explain_tags(loaded, wanted, as_json, top, word, target, context)
         return
     from splade.inference import explain_batch
     from splade.reporting.terminal import print_explanation
 
-    wanted = read_texts(texts, file, "classification")
-    explanations = (one for part in _parts(wanted) for one in explain_batch(loaded, part, target))
+    texts = read_texts(texts, file, "classification", column, _trained_on(loaded))
+    explanations = (one for part in _parts(texts) for one in explain_batch(loaded, part, target))
     cut = 0
     for number, explanation in enumerate(explanations):
         cut += explanation.truncated
@@ -321,7 +318,7 @@ def explain(
 
 def _explain_tags(
     model: LexicalSAE,
-    texts: Sequence[Text],
+    texts: Sequence[Sentence],
     as_json: bool,
     top: int,
     word: int | None,
@@ -343,7 +340,7 @@ def _explain_tags(
             short += 1
             if len(texts) == 1:
                 raise DataError(no_such_word(found.tagged, word))
-            said = f"Text {number + 1}: {no_such_word(found.tagged, word)}"
+            said = f"Text {number + 1}: {one_line(no_such_word(found.tagged, word))}"
             err.print(said, highlight=False, markup=False, soft_wrap=True)
         if as_json:
             print(json.dumps(found.to_json()))
@@ -356,15 +353,6 @@ def _explain_tags(
         raise DataError(f"None of the {short} texts has a word {word}, counted from 0; choose another.")
 
 
-def _check_writable(file: Path) -> None:
-    """A file that cannot be written must not come to light after minutes of work."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.open("a").close()
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written ({error.strerror}); name another file with --output.") from error
-
-
 def _parts(texts: Sequence[OneText]) -> list[Sequence[OneText]]:
     """Some texts at a time, so that the first answers are printed while the last texts wait."""
     return [texts[start : start + TEXTS_AT_A_TIME] for start in range(0, len(texts), TEXTS_AT_A_TIME)]
@@ -375,10 +363,19 @@ def _say_cut(count: int, max_length: int, unit: str = "text") -> None:
         err.print(f"{count} {unit}(s) were cut to the {max_length} tokens the model reads.", highlight=False)
 
 
+def _make_writable() -> None:
+    """A stream that is closed is written to in vain, and one of few characters gets escapes for the others."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """The whole command line."""
     from splade.studies.commands import app as studies
 
+    _make_writable()
     app.add_typer(studies, name="study")
     app()
 

@@ -1,16 +1,24 @@
-"""Using a trained classifier: predict, explain, score. Each for one text, and for many. Taggers: `splade.tagging`."""
+"""Using a trained classifier: predict, explain, score. Each for one text, and for many. Taggers: `splade.tagging`.
+
+Many texts are any collection of strings (`splade.data.given`). What is found for them is a list in their order; of a
+pandas Series, a Series with its index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
-from splade.attribution.span_aggregation import word_spans, words_of_positions
+from splade.attribution.span_aggregation import check_spans, word_spans, words_of_positions
 from splade.circuits.core import CircuitState
+from splade.config.schema import Task
+from splade.data.given import Series, given_labels, given_texts, one_text, whole_number
 from splade.errors import DataError, ModelError, nearest
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE, check_task
@@ -44,15 +52,26 @@ class _Encoded:
 
 
 def predict_model(model: LexicalSAE, text: str) -> Prediction:
-    """Predict one text."""
-    return predict_batch(model, [text])[0]
+    """Predict one text; `predict_batch` takes many."""
+    return predict_batch(model, [one_text(text, "predict_batch")])[0]
 
 
-def predict_batch(model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_SIZE) -> list[Prediction]:
+@overload
+def predict_batch(model: LexicalSAE, texts: Series, batch_size: int = BATCH_SIZE) -> Series: ...
+
+
+@overload
+def predict_batch(model: LexicalSAE, texts: Iterable[str], batch_size: int = BATCH_SIZE) -> list[Prediction]: ...
+
+
+def predict_batch(
+    model: LexicalSAE, texts: Series | Iterable[str], batch_size: int = BATCH_SIZE
+) -> Series | list[Prediction]:
     """Predict many texts, in their order."""
-    _check_many(texts)
-    out: list[Prediction | None] = [None] * len(texts)
-    for encoded in _encode(model, texts, batch_size):
+    check_model(model, "classification")
+    given = given_texts(texts)
+    out: list[Prediction | None] = [None] * len(given.items)
+    for encoded in _encode(model, given.items, batch_size):
         probabilities = encoded.state.logits.softmax(-1)
         counts = encoded.state.rows.counts.tolist()
         for i, row in enumerate(encoded.rows):
@@ -63,35 +82,48 @@ def predict_batch(model: LexicalSAE, texts: Sequence[str], batch_size: int = BAT
                 counts[i],
                 encoded.truncated[i],
             )
-    return [p for p in out if p is not None]
+    return given.answers(out)
 
 
 def explain_model(model: LexicalSAE, text: str, target: str | None = None) -> Explanation:
     """Explain one prediction: the predicted label's logit, or that of `target`, as an exact sum of words."""
-    return explain_batch(model, [text], target)[0]
+    return explain_batch(model, [one_text(text, "explain_batch")], target)[0]
+
+
+@overload
+def explain_batch(
+    model: LexicalSAE, texts: Series, target: str | None = None, batch_size: int = BATCH_SIZE
+) -> Series: ...
+
+
+@overload
+def explain_batch(
+    model: LexicalSAE, texts: Iterable[str], target: str | None = None, batch_size: int = BATCH_SIZE
+) -> list[Explanation]: ...
 
 
 def explain_batch(
-    model: LexicalSAE, texts: Sequence[str], target: str | None = None, batch_size: int = BATCH_SIZE
-) -> list[Explanation]:
+    model: LexicalSAE, texts: Series | Iterable[str], target: str | None = None, batch_size: int = BATCH_SIZE
+) -> Series | list[Explanation]:
     """Explain many predictions, in the order of the texts."""
-    _check_many(texts)
+    check_model(model, "classification")
+    given = given_texts(texts)
     check_target(model, target)
-    out: list[Explanation | None] = [None] * len(texts)
-    for encoded in _encode(model, texts, batch_size):
+    out: list[Explanation | None] = [None] * len(given.items)
+    for encoded in _encode(model, given.items, batch_size):
         classes = encoded.state.logits.argmax(-1)
         if target is not None:
             classes = torch.full_like(classes, model.labels.index(target))
         attribution = compute_attribution_tensor(encoded.state, classes)
         for i, row in enumerate(encoded.rows):
             out[row] = _explain_row(model, encoded, i, int(classes[i]), attribution)
-    return [e for e in out if e is not None]
+    return given.answers(out)
 
 
 def explain_model_spans(
     model: LexicalSAE,
     text: str,
-    spans: Sequence[tuple[int, int]] | None = None,
+    spans: Iterable[tuple[int, int]] | None = None,
     target: str | None = None,
 ) -> list[tuple[str, float]]:
     """Exact scores of whole words, or of given character spans; a word counts to the span that holds its start.
@@ -102,32 +134,33 @@ def explain_model_spans(
     if spans is None:
         words = [(w.word, w.score) for w in explanation.words if w.word != NO_WORD]
         return [*words, (NO_WORD, sum(w.score for w in explanation.words if w.word == NO_WORD))]
-    totals = [0.0] * (len(spans) + 1)
+    checked = check_spans(spans, explanation.text)
+    totals = [0.0] * (len(checked) + 1)
     for word in explanation.words:
-        inside = [n for n, (a, b) in enumerate(spans) if a <= word.start < b and word.word != NO_WORD]
+        inside = [n for n, (a, b) in enumerate(checked) if a <= word.start < b and word.word != NO_WORD]
         totals[inside[0] if inside else -1] += word.score
-    return [*((text[a:b], s) for (a, b), s in zip(spans, totals, strict=False)), ("(elsewhere)", totals[-1])]
+    names = [explanation.text[a:b] for a, b in checked]
+    return [*zip(names, totals, strict=False), ("(elsewhere)", totals[-1])]
 
 
 def score_model(
-    model: LexicalSAE, texts: Sequence[str], labels: Sequence[int | str], batch_size: int = BATCH_SIZE
+    model: LexicalSAE,
+    texts: Series | Iterable[str],
+    labels: Series | Iterable[int | str],
+    batch_size: int = BATCH_SIZE,
 ) -> dict[str, float]:
-    """Accuracy, macro-F1 and mean active tokens on labelled texts; labels are names or numbers."""
-    if not texts:
+    """Accuracy, macro-F1 and mean active tokens on labelled texts; labels are names, or numbers if the data had them.
+
+    The first label is the first text's, and so on; two pandas Series must have the same index.
+    """
+    check_model(model, "classification")
+    given = given_texts(texts)
+    if not given.items:
         raise DataError("There are no texts to score; give at least one text with its label.")
-    if len(texts) != len(labels):
-        raise DataError(f"There are {len(texts)} texts but {len(labels)} labels; give each text one label.")
-    numbers = {name: number for number, name in enumerate(model.labels)}
-    gold = [numbers.get(label, -1) if isinstance(label, str) else int(label) for label in labels]
-    for label, number in zip(labels, gold, strict=True):
-        if not 0 <= number < len(model.labels):
-            raise DataError(
-                f"The model has no label '{label}'; its labels are: {', '.join(model.labels)}."
-                f"{nearest(str(label), model.labels)}"
-            )
+    gold = given_labels(labels, given, model.labels, numbered=model.record.get("numbered_labels") is True)
     from sklearn.metrics import accuracy_score, f1_score  # takes a second to load, and explaining does not need it
 
-    predictions = predict_batch(model, texts, batch_size)
+    predictions = predict_batch(model, given.items, batch_size)
     found = [model.labels.index(p.label) for p in predictions]
     return {
         "accuracy": float(accuracy_score(gold, found)),
@@ -136,9 +169,24 @@ def score_model(
     }
 
 
+def check_model(model: LexicalSAE, task: Task) -> None:
+    """Refuse what is no loaded model, or one of the other task."""
+    if not isinstance(model, LexicalSAE):
+        raise ModelError(
+            f"A model was expected first, but {model!r:.60} was given; LexicalSAE.from_pretrained(folder) loads one."
+        )
+    check_task(model, task)
+
+
 def check_target(model: LexicalSAE, target: str | None) -> None:
     """Refuse a label that the model does not have."""
-    if target is not None and target not in model.labels:
+    if target is None:
+        return
+    if not isinstance(target, str):
+        raise ModelError(
+            f"target is {target!r:.60}, but the name of a label was expected; those are: {', '.join(model.labels)}."
+        )
+    if target not in model.labels:
         of_type = [f"'{label}'" for label in model.labels if label.lower().endswith(f"-{target}".lower())]
         raise ModelError(
             f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
@@ -146,20 +194,23 @@ def check_target(model: LexicalSAE, target: str | None) -> None:
         )
 
 
-def _check_many(texts: Sequence[str]) -> None:
-    if isinstance(texts, str):  # which is a sequence of texts too, of one character each
-        raise DataError("One text was given where a list of texts was expected; put it in a list.")
+def check_logits(logits: Tensor) -> None:
+    """Refuse logits that are no numbers: of such the first label would be called the most probable."""
+    if not bool(torch.isfinite(logits).all()):
+        raise ModelError(
+            "The model gives logits that are no numbers (NaN or infinite); it is damaged, so train it anew."
+        )
 
 
 @torch.no_grad()
 def _encode(model: LexicalSAE, texts: Sequence[str], batch_size: int) -> Iterator[_Encoded]:
     """Texts through the model in batches of similar length, longest first."""
-    check_task(model, "classification")
+    batch_size = whole_number(batch_size, "batch_size", 1)
     model.eval()
     order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        chosen = [readable(texts[row]) for row in rows]
+        chosen = [texts[row] for row in rows]
         batch = model.tokenizer(
             chosen,
             padding=True,
@@ -170,6 +221,7 @@ def _encode(model: LexicalSAE, texts: Sequence[str], batch_size: int) -> Iterato
         )
         ids, mask = batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device)
         state = model.classify(model(ids, mask), mask)
+        check_logits(state.logits)
         yield _Encoded(
             rows,
             chosen,
@@ -178,11 +230,6 @@ def _encode(model: LexicalSAE, texts: Sequence[str], batch_size: int) -> Iterato
             ids.shape[1],
             state,
         )
-
-
-def readable(text: str) -> str:
-    """The text without lone surrogates, which no tokenizer accepts; a question mark stands for each."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attribution: SparseRows) -> Explanation:

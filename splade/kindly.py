@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 
 from rich.console import Console
 
 from splade.__main__ import EXIT_INTERRUPTED
 from splade.errors import LexicalSAEError
+from splade.utils.one_line import one_line
 
 EXIT_USER = 2
 
@@ -57,13 +60,14 @@ def run_kindly(command: Callable[[], None]) -> None:
         sys.exit(EXIT_USER)
 
 
-def _drop_output() -> None:
-    """Let what cannot be printed go, or the interpreter would try once more at its end, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _say(sentence: str) -> None:
-    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    err.print(one_line(sentence), highlight=False, markup=False, soft_wrap=True)
+
+
+def _drop_output() -> None:
+    """What is still to be written goes nowhere, so that Python does not try once more at its end."""
+    with suppress(io.UnsupportedOperation):  # a stream that is no file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def kindly(command):  # type: ignore[no-untyped-def]

@@ -19,6 +19,7 @@ from splade.attribution.explanation import Explanation
 from splade.attribution.tagged import ExplainedText
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
+from splade.data.columns import listed
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.evaluation.dense_baseline import DenseClassifier
@@ -54,6 +55,7 @@ from splade.training.selection import asks_for_sparsity
 from splade.training.task import TASKS, ClassificationTask, TaggingTask, Task
 from splade.utils.atomic import write_json
 from splade.utils.cuda import peak_rss_mb, seed_everything
+from splade.utils.one_line import one_line
 from splade.utils.progress import progress_bar
 
 
@@ -106,7 +108,8 @@ def prepare(
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed, config.task)
     early = [*dataset.notes, *without_effect(config)]
-    for line in (f"Data: {dataset.source}", *(f"Note: {note}" for note in early)):  # before hours of training
+    decided = (f"Data: {dataset.source}", *(f"Note: {note}" for note in early), f"Split: {overview(dataset)}")
+    for line in (*decided, f"Output: {config.output_dir}"):  # before hours of training
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
     backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
@@ -154,6 +157,13 @@ def prepare(
     return PreparedRun(
         config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes, seconds
     )
+
+
+def overview(dataset: Dataset[TextSplit | TaggedSplit]) -> str:
+    """How many texts train, validate and test, and what their labels are."""
+    sizes = {"training": dataset.train, "validation": dataset.validation, "test": dataset.test}
+    counted = ", ".join(f"{len(split)} {name}" for name, split in sizes.items())
+    return f"{counted} {dataset.train.unit}s; labels: {one_line(listed(dataset.label_names))}"
 
 
 def calibrate(model: LexicalSAE, train: Task, config: Config) -> None:
@@ -396,8 +406,10 @@ def _notes(
     notes = [backbone.notice] if backbone.notice else []
     if max_length < config.data.max_length:
         notes.append(f"data.max_length is {config.data.max_length}, but the backbone reads {max_length} tokens.")
-    for name, task in (("training", train), ("test", test)):
-        if task.encoded.truncated:
-            whole = f"{len(task):,} {name} texts" if isinstance(task, ClassificationTask) else f"the {name} words"
-            notes.append(f"{task.encoded.truncated:,} of {whole} were cut to {max_length} tokens.")
-    return notes
+    return [*notes, *cut_notes("training", train, max_length), *cut_notes("test", test, max_length)]
+
+
+def cut_notes(name: str, task: Task, max_length: int) -> list[str]:
+    """A sentence on the texts (words, in tagging) of a split that were cut, if any."""
+    whole = f"{len(task):,} {name} texts" if isinstance(task, ClassificationTask) else f"the {name} words"
+    return [f"{cut:,} of {whole} were cut to {max_length} tokens."] if (cut := task.encoded.truncated) else []

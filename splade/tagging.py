@@ -2,13 +2,15 @@
 
 A text is a string, which is split into words as CoNLL is (`splade.attribution.conll_words`), or a list of words. It is
 read as one sentence, line breaks being spaces, in overlapping windows where it is longer than the model reads; every
-word gets a tag, also a blank one of a list, which is read as an unknown word.
+word gets a tag, also a blank one of a list, which is read as an unknown word. Many texts are any collection of these
+(`splade.data.given`); what is found for them is a list in their order, of a pandas Series a Series with its index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 import torch
@@ -19,15 +21,14 @@ from splade.attribution.context_estimate import estimate_contexts
 from splade.attribution.explanation import Explanation, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
 from splade.circuits.core import CircuitState
+from splade.data.given import Sentence, Series, given_sentences, one_sentence, whole_number
 from splade.data.types import TaggedSplit
 from splade.errors import DataError
-from splade.inference import BATCH_SIZE, check_target, readable, token_scores
+from splade.inference import BATCH_SIZE, check_logits, check_model, check_target, token_scores
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.lexical_sae import LexicalSAE, check_task
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
 from splade.training.task import TaggingTask
-
-Text = str | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -44,35 +45,37 @@ class _Read:
     explain something."""
 
 
-def tag_model(model: LexicalSAE, text: Text) -> TaggedText:
+def tag_model(model: LexicalSAE, text: Sentence) -> TaggedText:
     """Find the entities of one text, a string or a list of words; `tag_batch` takes many."""
-    return tag_batch(model, [_one_text(text)])[0]
+    return tag_batch(model, [one_sentence(text, "tag_batch")])[0]
 
 
-def tag_batch(model: LexicalSAE, texts: Sequence[Text], batch_size: int = BATCH_SIZE) -> list[TaggedText]:
+@overload
+def tag_batch(model: LexicalSAE, texts: Series, batch_size: int = BATCH_SIZE) -> Series: ...
+
+
+@overload
+def tag_batch(model: LexicalSAE, texts: Iterable[Sentence], batch_size: int = BATCH_SIZE) -> list[TaggedText]: ...
+
+
+def tag_batch(
+    model: LexicalSAE, texts: Series | Iterable[Sentence], batch_size: int = BATCH_SIZE
+) -> Series | list[TaggedText]:
     """Find the entities of many texts, in their order."""
-    return _read(model, texts, batch_size, to_explain=False).tagged
+    check_model(model, "tagging")
+    given = given_sentences(texts)
+    return given.answers(_read(model, given.items, batch_size, to_explain=False).tagged)
 
 
 def explain_tags(
-    model: LexicalSAE, text: Text, *, word: int | None = None, target: str | None = None, context: bool = False
+    model: LexicalSAE, text: Sentence, *, word: int | None = None, target: str | None = None, context: bool = False
 ) -> ExplainedText:
     """Explain the entities of one text; see `explain_tags_batch`. Here a word that the text has not is an error."""
-    found = explain_tags_batch(model, [_one_text(text)], word=word, target=target, context=context)[0]
+    texts = [one_sentence(text, "explain_tags_batch")]
+    found = explain_tags_batch(model, texts, word=word, target=target, context=context)[0]
     if word is not None and not found.explained:
         raise DataError(no_such_word(found.tagged, word))
     return found
-
-
-def _one_text(text: Text) -> Text:
-    """Refuse a list of texts, which would pass for a list of words."""
-    words = text if isinstance(text, list | tuple) else []
-    if spaced := [word for word in words if isinstance(word, str) and len(word.split()) > 1]:
-        raise DataError(
-            f"One text was expected, a string or a list of words, but '{spaced[0]:.40}' of the list has spaces; give "
-            "several texts to tag_batch or explain_tags_batch."
-        )
-    return text
 
 
 def no_such_word(tagged: TaggedText, word: int) -> str:
@@ -81,15 +84,39 @@ def no_such_word(tagged: TaggedText, word: int) -> str:
     return f"Word {word} was asked for, but '{shown}' has {len(tagged.words)} word(s), counted from 0; choose another."
 
 
+@overload
 def explain_tags_batch(
     model: LexicalSAE,
-    texts: Sequence[Text],
+    texts: Series,
     *,
     word: int | None = None,
     target: str | None = None,
     context: bool = False,
     batch_size: int = BATCH_SIZE,
-) -> list[ExplainedText]:
+) -> Series: ...
+
+
+@overload
+def explain_tags_batch(
+    model: LexicalSAE,
+    texts: Iterable[Sentence],
+    *,
+    word: int | None = None,
+    target: str | None = None,
+    context: bool = False,
+    batch_size: int = BATCH_SIZE,
+) -> list[ExplainedText]: ...
+
+
+def explain_tags_batch(
+    model: LexicalSAE,
+    texts: Series | Iterable[Sentence],
+    *,
+    word: int | None = None,
+    target: str | None = None,
+    context: bool = False,
+    batch_size: int = BATCH_SIZE,
+) -> Series | list[ExplainedText]:
     """Explain the words of entities, in the order of the texts: the logit of each word's tag as an exact sum.
 
     Args:
@@ -98,11 +125,14 @@ def explain_tags_batch(
         target: explain the logit of this tag instead of the one decoded.
         context: also estimate which other words moved each decision; a forward pass for each word of a text.
     """
+    check_model(model, "tagging")
+    given = given_sentences(texts)
     check_target(model, target)
-    read = _read(model, texts, batch_size, to_explain=True)
+    word = None if word is None else whole_number(word, "word", 0)
+    read = _read(model, given.items, batch_size, to_explain=True)
     wanted = [_wanted(tagged, word) for tagged in read.tagged]
     owners = {int(start) + n: (text, n) for text, start in enumerate(read.starts[:-1]) for n in wanted[text]}
-    explained: list[dict[int, ExplainedWord]] = [{} for _ in texts]
+    explained: list[dict[int, ExplainedWord]] = [{} for _ in given.items]
     for places, length, state in read.states:
         rows = [row for row, place in enumerate(places.tolist()) if place in owners]
         if not rows:
@@ -120,10 +150,12 @@ def explain_tags_batch(
             asked = {n: word.explanation.target for n, word in found.items()}
             for n, estimate in estimate_contexts(model, sentence, asked).items():
                 found[n] = replace(found[n], context=estimate)
-    return [
-        ExplainedText(tagged, [found[n] for n in sorted(found)])
-        for tagged, found in zip(read.tagged, explained, strict=True)
-    ]
+    return given.answers(
+        [
+            ExplainedText(tagged, [found[n] for n in sorted(found)])
+            for tagged, found in zip(read.tagged, explained, strict=True)
+        ]
+    )
 
 
 def _explain(
@@ -158,19 +190,14 @@ def _explain(
 def _wanted(tagged: TaggedText, word: int | None) -> list[int]:
     if word is None:
         return [n for entity in tagged.entities for n in entity.words]
-    return [word] if 0 <= word < len(tagged.words) else []
+    return [word] if word < len(tagged.words) else []
 
 
 @torch.no_grad()
-def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int, *, to_explain: bool) -> _Read:
-    check_task(model, "tagging")
-    if isinstance(texts, str):  # which is a sequence of texts too, of one character each
-        raise DataError("One text was given where a list of texts was expected; put it in a list.")
-    for text in texts:
-        if not isinstance(text, str) and not (isinstance(text, Sequence) and all(isinstance(w, str) for w in text)):
-            raise DataError(f"A text is a string or a list of words, but {text!r:.60} was given.")
+def _read(model: LexicalSAE, texts: Sequence[str | list[str]], batch_size: int, *, to_explain: bool) -> _Read:
+    batch_size = whole_number(batch_size, "batch_size", 1)
     model.eval()
-    plain = [readable(text if isinstance(text, str) else " ".join(text)) for text in texts]
+    plain = [text if isinstance(text, str) else " ".join(text) for text in texts]
     spans = [
         split_words(shown) if isinstance(text, str) else _spans(text) for text, shown in zip(texts, plain, strict=True)
     ]
@@ -183,6 +210,7 @@ def _read(model: LexicalSAE, texts: Sequence[Text], batch_size: int, *, to_expla
     states = []
     for batch in task.in_order(batch_size, model.device):
         state, places = task.predict(model, batch), torch.from_numpy(batch.places)
+        check_logits(state.logits)
         logits[places], active[places] = state.logits.cpu(), state.rows.counts.cpu()
         if to_explain:  # without the hidden states, which nobody asks for again
             kept = CircuitState(state.logits, state.rows, state.scores, state.region)

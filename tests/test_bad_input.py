@@ -179,7 +179,7 @@ class TestSavedModel:
         expect_sentence(run_cli("predict", "--model", model, "--file", tmp_path), "is a folder, where a file")
         (tmp_path / "a.jsonl").write_text('{"tokens": ["good"]}')
         done = run_cli("predict", "--model", model, "--file", tmp_path / "a.jsonl")
-        expect_sentence(done, "has no column 'text', only: tokens; give the one to read that name")
+        expect_sentence(done, "has no column 'text', only: tokens; name the one to read with --column")
         (tmp_path / "a.conll").write_text("good O")
         done = run_cli("explain", "--model", model, "--file", tmp_path / "a.conll")
         expect_sentence(done, "ends in .conll, which classification does not read; name a file for classification")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from splade.cli import app
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.saving import rehash_model
+from splade.own_file import settings_of_file
 from tests.builders import toy_reviews
-from tests.runs import LABELS, ToyRun, read_json, run_cli, weights, write_csv
+from tests.runs import LABELS, TINY, ToyRun, expect_sentence, read_json, run_cli, sets, weights, write_csv
 
 TEXTS = ["the film was charming and the plot witty .", "", "a very dull story"]
 
@@ -67,6 +71,13 @@ class TestExplain:
     def test_bytes_that_are_no_text_are_replaced(self, model: Path) -> None:
         done = run_cli("predict", "--model", model, "--json", "-", stdin=b"good \xff film\n")
         assert done.exit_code == 0 and objects(done.stdout)[0]["text"] == "good \ufffd film"
+        assert "Standard input is not UTF-8 throughout" in done.stderr
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+    def test_another_encoding_is_no_garbled_text(self, model: Path, encoding: str) -> None:
+        done = run_cli("predict", "--model", model, "-", stdin="a good film\na bad one\n".encode(encoding))
+        expect_sentence(done, "Standard input is not UTF-8 text", "iconv")
+        assert done.stdout == ""
 
     def test_a_lone_surrogate_as_a_shell_may_pass_it(self, model: Path) -> None:
         for command in ("explain", "predict"):
@@ -112,7 +123,63 @@ class TestExplain:
         assert len(summands) == end - start - 1 and sum(summands) == pytest.approx(logit, abs=1e-9)
 
 
+# Each ends a line, parts fields or steers the terminal for some reader.
+UNRULY = "a\tb\nc\r\nd\x0be\x0cf\x1cg\x1dh\x1ei\x85j\u2028k\u2029l\x1b[31mm\x00n\x9bo"
+
+
 class TestPredict:
+    def test_a_line_a_text_and_three_fields_whatever_a_text_holds(self, model: Path, tmp_path: Path) -> None:
+        texts = [UNRULY, "", "[red]a[/red]", " \n "]
+        path = write_csv(tmp_path / "mine.csv", texts, [0] * 4)
+        done = run_cli("predict", "--model", model, "--file", path)
+        lines = done.stdout.splitlines()
+        assert len(lines) == 4 and all(len(line.split("\t")) == 3 for line in lines)
+        assert lines[0].endswith("\ta b c  d e f g h i j k l [31mm n o") and lines[2].endswith("\t[red]a[/red]")
+        exact = objects(run_cli("predict", "--model", model, "--json", "--file", path).stdout)
+        assert [one["text"] for one in exact] == texts
+
+    def test_a_label_stays_in_its_field(self, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        load = LexicalSAE.from_pretrained
+        labels = ["a\tb\n", "c\x1b[31m"]
+
+        def odd(folder: Path) -> LexicalSAE:
+            loaded = load(folder)
+            loaded.labels = labels
+            return loaded
+
+        monkeypatch.setattr(LexicalSAE, "from_pretrained", odd)
+        done = run_cli("predict", "--model", model, *TEXTS)
+        assert {line.split("\t")[0] for line in done.stdout.splitlines()} <= {"a b ", "c [31m"}
+        assert len(done.stdout.splitlines()) == 3
+        shown = run_cli("explain", "--model", model, "--target", labels[1], *TEXTS).stdout
+        assert "\x1b" not in shown and "= logit of c [31m" in shown
+
+    @pytest.mark.parametrize("command", ["predict", "explain"])
+    def test_the_column_of_the_training_is_read_again(self, model: Path, tmp_path: Path, command: str) -> None:
+        trained = shutil.copytree(model, tmp_path / "model")
+        record = read_json(trained / "lexical_sae.json")
+        record["experiment"]["data"]["text_column"] = "review"
+        (trained / "lexical_sae.json").write_text(json.dumps(record))
+        own = write_csv(tmp_path / "own.csv", TEXTS, ["other"] * 3, header=("review", "text"))
+        usual = write_csv(tmp_path / "usual.csv", TEXTS, ["other"] * 3)
+        for path in (own, usual):
+            done = run_cli(command, "--model", trained, "--json", "--file", path)
+            assert [one["text"] for one in objects(done.stdout)] == TEXTS
+        done = run_cli(command, "--model", trained, "--json", "--file", own, "--column", "text")
+        assert [one["text"] for one in objects(done.stdout)] == ["other"] * 3
+        neither = write_csv(tmp_path / "none.csv", TEXTS, TEXTS, header=("body", "title"))
+        done = run_cli(command, "--model", trained, "--file", neither)
+        expect_sentence(done, "has no column 'review' or 'text', only: body, title; name the one to read with --column")
+        assert run_cli(command, "--model", trained, "--file", neither, "--column", "body").exit_code == 0
+        done = run_cli(command, "--model", trained, "--file", neither, "--column", "bdy")
+        expect_sentence(done, "has no column 'bdy', only: body, title")
+
+    def test_a_column_is_of_a_file_with_columns(self, model: Path, tmp_path: Path) -> None:
+        expect_sentence(run_cli("predict", "--model", model, "--column", "a", "good"), "without a --file")
+        (tmp_path / "a.txt").write_text("good\n")
+        done = run_cli("predict", "--model", model, "--column", "a", "--file", tmp_path / "a.txt")
+        expect_sentence(done, "--column a was given, but", "one text a line; leave it out")
+
     def test_plain_and_json(self, model: Path) -> None:
         plain = run_cli("predict", "--model", model, *TEXTS)
         found = objects(run_cli("predict", "--model", model, "--json", *TEXTS).stdout)
@@ -176,6 +243,91 @@ class TestEvaluate:
         found = json.loads(run_cli("evaluate", "--model", tmp_path / "moved", "--json").stdout)
         assert found["accuracy"] == read_json(toy_run.folder / "results.json")["accuracy"]
 
+    def test_follows_a_shorter_length(self, model: Path) -> None:
+        figures = {
+            length: json.loads(
+                run_cli("evaluate", "--model", model, "--json", "--set", f"data.max_length={length}").stdout
+            )
+            for length in (4, 24)
+        }
+        assert figures[24] == json.loads(run_cli("evaluate", "--model", model, "--json").stdout)
+        assert figures[4]["active_tokens"]["mean"] < figures[24]["active_tokens"]["mean"]
+        assert "48 of 48 test texts were cut to 4 tokens." in figures[4]["notes"]
+        done = run_cli("evaluate", "--model", model, "--set", "data.max_length=25")
+        expect_sentence(done, "data.max_length is 25, but the model reads 24 tokens")
+
+    def test_a_settings_file_leaves_the_rest_as_in_the_training(
+        self, toy_run: ToyRun, model: Path, tmp_path: Path
+    ) -> None:
+        trained = shutil.copytree(model, tmp_path / "model")
+        record = read_json(trained / "lexical_sae.json")
+        record["experiment"]["training"]["sparsity_target"] = 0.7
+        (trained / "lexical_sae.json").write_text(json.dumps(record))
+        config = {"data": {f"{part}_file": str(toy_run.data / f"{part}.csv") for part in ("train", "test")}}
+        (tmp_path / "data.yaml").write_text(yaml.safe_dump(config))
+        found = [
+            json.loads(run_cli("evaluate", "--model", trained, "--json", *named).stdout)["separation"]
+            for named in ([], ["--config", tmp_path / "data.yaml"], ["--set", "training.sparsity_target=0.1"])
+        ]
+        assert found[0] == found[1] != found[2]
+        (tmp_path / "data.yaml").write_text(yaml.safe_dump({"data": {**config["data"], "max_length": 4}}))
+        done = run_cli("evaluate", "--model", trained, "--config", tmp_path / "data.yaml")
+        assert "were cut to 4 tokens" in done.stdout
+
+    @pytest.mark.parametrize("name", ["train_file", "test_file"])
+    def test_a_relative_file_of_the_training_that_is_not_here(
+        self, model: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trained = shutil.copytree(model, tmp_path / "model")
+        record = read_json(trained / "lexical_sae.json")
+        data = dict.fromkeys(("validation_file", "test_file")) | {"train_file": "mine.csv", name: "mine.csv"}
+        record["experiment"]["data"] |= data
+        (trained / "lexical_sae.json").write_text(json.dumps(record))
+        parts = (f"data.{name} mine.csv, from a folder that its record does not name", f"--set data.{name}=", "--file")
+        expect_sentence(run_cli("evaluate", "--model", trained), *parts)
+        write_csv(tmp_path / "mine.csv", ["charming", "dull"] * 20, ["positive", "negative"] * 20)
+        done = run_cli("evaluate", "--model", trained, "--set", f"data.{name}={tmp_path / 'mine.csv'}")
+        assert done.exit_code == 0, done.output
+        monkeypatch.chdir(tmp_path)
+        assert run_cli("evaluate", "--model", trained).exit_code == 0
+
+    def test_a_file_and_other_data(self, model: Path, tmp_path: Path) -> None:
+        path = write_csv(tmp_path / "own.csv", ["charming", "dull"], LABELS[::-1])
+        done = run_cli("evaluate", "--model", model, "--file", path, "--set", "data.test_file=other.csv")
+        expect_sentence(done, "Both --file and --set data.test_file were given", "keep one")
+
+    def test_a_file_without_labels(self, model: Path, tmp_path: Path) -> None:
+        path = write_csv(tmp_path / "own.csv", ["charming", "dull"], [1, 2], header=("text", "id"))
+        expect_sentence(run_cli("evaluate", "--model", model, "--file", path), "has no column 'label', only: text, id")
+
+    def test_output_replaces_nothing_but_figures(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
+        run = shutil.copytree(toy_run.folder, tmp_path / "run")
+        (tmp_path / "thesis.txt").write_text("mine")
+        (tmp_path / "mine.json").write_text('{"task": "mine"}')
+        owned = [run / "results.json", run / "model" / "lexical_sae.json", run / "model" / "config.json"]
+        for path in (tmp_path / "thesis.txt", tmp_path / "mine.json", *owned):
+            before = path.read_bytes()
+            done = run_cli("evaluate", "--model", run / "model", "--output", path)
+            expect_sentence(done, "holds no figures that evaluate wrote, so it is left alone; name another --output")
+            assert path.read_bytes() == before
+        figures = tmp_path / "figures.json"
+        figures.touch()  # as mktemp leaves it
+        (tmp_path / "link.json").symlink_to(figures)
+        for output in (figures, figures, tmp_path / "link.json"):
+            done = run_cli("evaluate", "--model", model, "--json", "--output", output)
+            assert done.exit_code == 0 and read_json(figures) == json.loads(done.stdout)
+        assert (tmp_path / "link.json").is_symlink() and run_cli("evaluate", "--model", model, "--output", "/dev/null")
+
+    def test_a_failed_measurement_leaves_no_file(self, model: Path, tmp_path: Path) -> None:
+        output = tmp_path / "figures.json"
+        assert run_cli("evaluate", "--model", model, "--file", tmp_path / "no.csv", "--output", output).exit_code == 2
+        assert not output.exists()
+
+    def test_figures_that_cannot_be_written_are_printed_before(self, model: Path) -> None:
+        done = run_cli("evaluate", "--model", model, "--json", "--output", "/dev/full")
+        expect_sentence(done, "/dev/full cannot be written (No space left on device); name another file with --output")
+        assert json.loads(done.stdout)["accuracy"]
+
     def test_the_frozen_backbone_is_the_models_own(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
         """Settings that only name data must not compare the model with the default backbone."""
         config = {"data": {f"{part}_file": str(toy_run.data / f"{part}.csv") for part in ("train", "test")}}
@@ -237,6 +389,108 @@ class TestTrain:
             runpy.run_module("splade.scripts.run_experiment", run_name="__main__")
         assert ended.value.code in (0, None)
         assert f"output_dir: {tmp_path}" in capsys.readouterr().out
+
+
+class TestTrainFile:
+    """`train FILE`: the file names the texts, the run and its folder."""
+
+    @pytest.fixture(autouse=True)
+    def here(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+
+    def tiny(self, run: ToyRun) -> list[str]:
+        return sets([f"model.name={run.backbone}", *(f"{key}={json.dumps(value)}" for key, value in TINY.items())])
+
+    def test_trains_and_says_what_was_decided_before(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        shutil.copy(toy_run.data / "train.csv", tmp_path / "mine.csv")
+        done = run_cli("train", "mine.csv", *self.tiny(toy_run))
+        assert done.exit_code == 0, done.output
+        said = done.stderr.splitlines()
+        began = next(number for number, line in enumerate(said) if line.startswith("warmup "))
+        assert said[0] == "Data: Own files: mine.csv." and f"Output: {Path('results/mine')}" in said[:began]
+        assert any(re.fullmatch(r"Split: \d+ training, .* texts; labels: negative, positive", x) for x in said[:began])
+        assert read_json(tmp_path / "results" / "mine" / "results.json")["experiment_name"] == "mine"
+
+    def test_settings_go_before_what_the_file_is_called(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        shutil.copy(toy_run.data / "train.csv", tmp_path / "mine.csv")
+        (tmp_path / "mine.yaml").write_text("experiment_name: title\ndata: {max_length: 20}\n")
+        arguments = ["mine.csv", "--config", "mine.yaml", *self.tiny(toy_run), "--set", "output_dir=there", "--dry-run"]
+        settings = yaml.safe_load(run_cli("train", *arguments).stdout)
+        assert (settings["experiment_name"], settings["output_dir"]) == ("title", "there")
+        assert settings["data"]["train_file"] == "mine.csv" and settings["task"] == "classification"
+
+    def test_other_data_does_not_go_with_it(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        shutil.copy(toy_run.data / "train.csv", tmp_path / "mine.csv")
+        for setting in ("data.train_file=other.csv", "data.dataset_name=imdb", "data={dataset_name: imdb}"):
+            done = run_cli("train", "mine.csv", "--set", setting)
+            expect_sentence(done, "Both the file mine.csv and --set data.", "each names the texts; keep one")
+        (tmp_path / "other.yaml").write_text("data:\n  dataset_name: imdb\n")
+        done = run_cli("train", "mine.csv", "--config", "other.yaml")
+        expect_sentence(done, "Both the file mine.csv and other.yaml with data.dataset_name were given")
+        assert not (tmp_path / "results").exists()
+
+    @pytest.mark.parametrize(
+        ("name", "parts"),
+        [
+            ("imdb", ("There is no file imdb to train on", "--set data.dataset_name=…")),
+            ("mine.yaml", ("looks like a settings file", "--config")),
+            ("x" * 300 + ".csv", ("There is no file",)),
+            (".", ("is a folder, where a file of texts was expected",)),
+        ],
+    )
+    def test_what_is_no_file_of_texts(self, name: str, parts: tuple[str, ...]) -> None:
+        expect_sentence(run_cli("train", name), *parts)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "task"),
+        [
+            ("mine.conll", "john B-PER\nsaw O\n\n", "tagging"),
+            ("mine.txt", "# comment\n\njohn NNP B-PER\nsaw VB O\n\n", "tagging"),
+            ("mine.tsv", "john\tB-PER\nsaw\tO\n\n", "tagging"),
+            ("mine.jsonl", '\n{"tokens": ["john", "saw"], "tags": ["B-PER", "O"]}\n', "tagging"),
+            ("mine.tsv", "text\tlabel\njohn saw\tgood\n", "classification"),
+            ("mine.jsonl", '{"text": "john", "tokens": ["john"], "label": "good"}\n', "classification"),
+            ("mine.jsonl", "[]", "classification"),
+        ],
+    )
+    def test_the_task_that_a_file_tells(self, tmp_path: Path, name: str, content: str, task: str) -> None:
+        (tmp_path / name).write_text(content)
+        overrides, said = settings_of_file(Path(name), None, [], None)
+        assert ('task="tagging"' in overrides) == (task == "tagging") == bool(said)
+        for named in (["task=classification"], ["data.max_length=9", "task=tagging"]):
+            overrides, said = settings_of_file(Path(name), None, named, None)
+            assert not said and not any(each.startswith("task") for each in overrides)
+
+    def test_a_column_file_trains_a_tagger(self, toy_tagger: ToyRun, tmp_path: Path) -> None:
+        shutil.copy(toy_tagger.data / "train.conll", tmp_path / "mine.conll")
+        more = ["--set", "model.support=dictionary", "--dry-run"]
+        done = run_cli("train", "mine.conll", *self.tiny(toy_tagger), *more)
+        assert done.exit_code == 0, done.output
+        assert "Task: tagging, since mine.conll is a column file (.conll)" in done.stderr
+        assert yaml.safe_load(done.stdout)["task"] == "tagging"
+
+
+def fresh(*arguments: object, **how: Any) -> subprocess.CompletedProcess[bytes]:
+    """The command line in a process of its own, which streams of the system need."""
+    command = [sys.executable, "-m", "splade.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output="stdout" not in how, timeout=300, **how)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_a_full_disk_behind_standard_output(model: Path, command: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = fresh(command, "--model", model, "good", stdout=full, stderr=subprocess.PIPE)
+    said = done.stderr.decode()
+    assert done.returncode == 2 and said.startswith("The output could not be written (No space left on device)")
+    assert len(said.splitlines()) == 1
+
+
+def test_streams_that_are_closed_or_of_few_characters(model: Path) -> None:
+    done = fresh("predict", "--model", model, "schön 👍", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and done.stdout.endswith(b"\tsch\\xf6n \\U0001f44d\n")
+    command = f"{sys.executable} -m splade.cli predict --model {model} - <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=300)
+    assert done.returncode == 2 and done.stderr.startswith(b"Standard input is closed")
 
 
 def test_the_installed_command_explains_in_a_new_process(model: Path) -> None:

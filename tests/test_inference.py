@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
@@ -12,14 +15,14 @@ from hypothesis import strategies as st
 import splade
 from splade import tagging
 from splade.attribution.explanation import NO_WORD, NOT_A_WORD, Explanation
-from splade.errors import DataError, ModelError
+from splade.data.columns import clean_text
+from splade.errors import ConfigError, DataError, ModelError
 from splade.inference import (
     explain_batch,
     explain_model,
     explain_model_spans,
     predict_batch,
     predict_model,
-    readable,
     score_model,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor, position_scores
@@ -85,7 +88,7 @@ def test_tokens_and_words_add_up_to_the_logit(
 def test_hard_texts_one_by_one_and_together(models: dict[str, LexicalSAE], support: str) -> None:
     """The order is kept, and a text's neighbours in the batch and its padding change nothing."""
     together = explain_batch(models[support], HARD_TEXTS, batch_size=4)
-    assert [e.text for e in together] == [readable(text) for text in HARD_TEXTS]
+    assert [e.text for e in together] == [clean_text(text) for text in HARD_TEXTS]
     for explanation, text in zip(together, HARD_TEXTS, strict=True):
         assert_exact(explanation)
         alone = explain_model(models[support], text)
@@ -181,6 +184,26 @@ class TestSpans:
         assert sum(scores.values()) == pytest.approx(
             sum(s for _, s in explain_model_spans(model, self.TEXT, target="class 2")), abs=1e-5
         )
+        assert explain_model_spans(model, self.TEXT, np.array(spans), "class 2") == rows  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("spans", "sentence"),
+        [
+            ([(0, 43)], r"The span \(0, 43\) is no part of the text, which has 42 characters"),
+            ([(5, 3)], "give 0 ≤ start < end ≤ 42"),
+            ([(3, 3)], "is no part"),
+            ([(-3, 3)], "is no part"),
+            ([(20, 30), (0, 22)], r"The spans \(0, 22\) and \(20, 30\) overlap"),
+            ([(0, 3, 5)], "A span is a pair of whole numbers"),
+            ([(0.0, 3.0)], "A span is a pair of whole numbers"),
+            (["ab"], "A span is a pair of whole numbers"),
+            ([3], "A span is a pair of whole numbers"),
+            (3, "A span is a pair of whole numbers"),
+        ],
+    )
+    def test_spans_that_are_none(self, model: LexicalSAE, spans: object, sentence: str) -> None:
+        with pytest.raises(DataError, match=sentence):
+            explain_model_spans(model, self.TEXT, spans)  # type: ignore[arg-type]
 
 
 class TestPrediction:
@@ -202,34 +225,112 @@ class TestPrediction:
         assert predict_model(model, "a charming film").probabilities == expected
 
 
+class TestSeries:
+    """A pandas Series is read by the places of its texts, whatever its index, and what is found has that index."""
+
+    @pytest.mark.parametrize("call", [predict_batch, explain_batch])
+    @pytest.mark.parametrize("index", [[3, 0, 2, 1, 5, 4], [7, 7, 0, 0, 1, 1], list("fedcba"), [0, 1, 2, 3, 4, 5]])
+    def test_keeps_order_and_index(self, model: LexicalSAE, call: Callable[..., object], index: list[object]) -> None:
+        texts = [*toy_reviews(5)[0], ""]
+        found = call(model, pd.Series(texts, index=index))
+        assert isinstance(found, pd.Series) and found.index.tolist() == index
+        assert [one.text for one in found] == texts and found.tolist() == call(model, texts)
+
+    def test_shuffled_texts_score_as_before(self, model: LexicalSAE) -> None:
+        table = pd.DataFrame({"text": toy_reviews(20)[0]})
+        table["label"] = [p.label for p in predict_batch(model, table.text)]
+        shuffled = table.sample(frac=1, random_state=3)
+        part = shuffled[5:12]  # as train_test_split gives one: labels 0 … n−1 are not all there
+        for rows in (shuffled, part):
+            assert score_model(model, rows.text, rows.label)["accuracy"] == 1.0
+            assert (predict_batch(model, rows.text).map(lambda p: p.label) == rows.label).all()
+
+    def test_none(self, model: LexicalSAE) -> None:
+        found = predict_batch(model, pd.Series([], dtype=str))
+        assert isinstance(found, pd.Series) and found.empty
+
+
 class TestScore:
-    def test_by_names_or_numbers(self, model: LexicalSAE) -> None:
+    @pytest.fixture
+    def numbered(self, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> LexicalSAE:
+        """A model whose training data had numbers."""
+        monkeypatch.setitem(model.record, "numbered_labels", True)
+        return model
+
+    def test_by_names_or_numbers(self, numbered: LexicalSAE) -> None:
         texts, _ = toy_reviews(12)
-        labels = [p.label for p in predict_batch(model, texts)]
-        assert score_model(model, texts, labels)["accuracy"] == 1.0
-        numbers: list[int | str] = [model.labels.index(label) for label in labels]
+        labels = [p.label for p in predict_batch(numbered, texts)]
+        assert score_model(numbered, texts, labels)["accuracy"] == 1.0
+        numbers: list[int | str] = [numbered.labels.index(label) for label in labels]
         numbers[0] = (int(numbers[0]) + 1) % 3
-        scores = score_model(model, texts, numbers)
+        scores = score_model(numbered, texts, numbers)
         assert scores["accuracy"] == pytest.approx(11 / 12) and scores["active_tokens"] > 1
+        assert score_model(numbered, iter(texts), np.array(numbers, dtype=float)) == scores
+
+    def test_numbers_are_refused_where_nothing_says_what_they_mean(self, model: LexicalSAE) -> None:
+        with pytest.raises(DataError, match=r"is the number 0, but the model knows its labels by name \(class 0"):
+            score_model(model, ["good"], [0])
 
     @pytest.mark.parametrize("label", ["clas 0", 3, -1])
-    def test_an_unknown_label_is_named(self, model: LexicalSAE, label: str | int) -> None:
-        with pytest.raises(DataError, match=f"The model has no label '{label}'; its labels are: class 0, class 1"):
-            score_model(model, ["good"], [label])
+    def test_an_unknown_label_is_named(self, numbered: LexicalSAE, label: str | int) -> None:
+        with pytest.raises(DataError, match=f"The model has no label '{label}'.*; its labels are: class 0, class 1"):
+            score_model(numbered, ["good"], [label])
 
     def test_each_text_needs_a_label(self, model: LexicalSAE) -> None:
         with pytest.raises(DataError, match="There are 2 texts but 1 labels"):
-            score_model(model, ["good", "bad"], [0])
+            score_model(model, ["good", "bad"], ["class 0"])
+
+    def test_labels_of_another_order(self, model: LexicalSAE) -> None:
+        texts, labels = pd.Series(["good", "bad"]), pd.Series(["class 0", "class 1"])
+        with pytest.raises(DataError, match=r"another index than .* labels.loc\[texts.index\]"):
+            score_model(model, texts, labels[::-1])
+        assert score_model(model, texts, labels) == score_model(model, texts.to_numpy(), labels.tolist())
 
 
-def test_one_text_is_no_list_of_texts(model: LexicalSAE) -> None:
+class TestArguments:
+    @pytest.mark.parametrize("call", [predict_batch, explain_batch])
+    @pytest.mark.parametrize("size", [-1, 0, True, 2.5, "32", None, np.nan])
+    def test_a_batch_size_is_a_whole_number_above_0(
+        self, model: LexicalSAE, call: Callable[..., object], size: object
+    ) -> None:
+        with pytest.raises(ConfigError, match=r"batch_size is .*, but a whole number from 1 on was expected"):
+            call(model, ["good"], batch_size=size)
+        with pytest.raises(ConfigError, match="batch_size"):
+            score_model(model, ["good"], ["class 0"], batch_size=size)  # type: ignore[arg-type]
+
+    def test_a_batch_size_of_numpys(self, model: LexicalSAE) -> None:
+        assert len(predict_batch(model, ["good", "bad"], batch_size=np.int64(1))) == 2  # type: ignore[call-overload]
+
+    @pytest.mark.parametrize(("one", "many"), [(predict_model, "predict_batch"), (explain_model, "explain_batch")])
+    @pytest.mark.parametrize("text", [["good"], None, 3, b"good", pd.Series(["good"])])
+    def test_one_text_is_a_string(self, model: LexicalSAE, one: Callable[..., object], many: str, text: object) -> None:
+        with pytest.raises(DataError, match=f"One text, a string, was expected, but .* give several texts to {many}"):
+            one(model, text)
+
+    def test_one_text_is_no_list_of_texts(self, model: LexicalSAE) -> None:
+        for call in (predict_batch, explain_batch):
+            with pytest.raises(DataError, match="put it in a list"):
+                call(model, "good")
+        with pytest.raises(DataError, match="no texts to score"):
+            score_model(model, [], [])
+
+    def test_a_target_is_a_name(self, model: LexicalSAE) -> None:
+        for target in (1, ["class 1"], True):
+            with pytest.raises(ModelError, match="the name of a label was expected; those are: class 0"):
+                explain_model(model, "good", target)  # type: ignore[arg-type]
+
+    def test_a_model_is_loaded_first(self) -> None:
+        with pytest.raises(ModelError, match="A model was expected first, but 'results/model' was given"):
+            predict_batch("results/model", ["good"])  # type: ignore[call-overload]
+
+
+def test_logits_that_are_no_numbers_are_no_prediction(tmp_path_factory: pytest.TempPathFactory) -> None:
+    broken = build_model(tmp_path_factory.mktemp("broken"))
+    with torch.no_grad():
+        next(broken.head.parameters()).fill_(torch.nan)
     for call in (predict_batch, explain_batch):
-        with pytest.raises(DataError, match="put it in a list"):
-            call(model, "good")
-    with pytest.raises(DataError, match="no texts to score"):
-        score_model(model, [], [])
-    with pytest.raises(ModelError, match="has no label '1'"):
-        explain_model(model, "good", 1)  # type: ignore[arg-type]
+        with pytest.raises(ModelError, match="no numbers"):
+            call(broken, ["a charming film"])
 
 
 def test_the_main_names_are_listed_before_they_are_loaded() -> None:

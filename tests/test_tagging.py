@@ -7,13 +7,15 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from splade.attribution.explanation import NOT_A_WORD
 from splade.attribution.tagged import TaggedText, TaggedWord
 from splade.data.types import TaggedSplit
-from splade.errors import DataError, ModelError
+from splade.errors import ConfigError, DataError, ModelError
 from splade.inference import predict_batch
 from splade.models.heads import LinearRegion
 from splade.models.lexical_sae import LexicalSAE
@@ -138,8 +140,25 @@ class TestTag:
 
     @pytest.mark.parametrize("command", [tag_model, explain_tags])
     def test_a_list_of_texts_for_one(self, model: LexicalSAE, command: Callable[..., object]) -> None:
-        with pytest.raises(DataError, match="'john saw paris' of the list has spaces; give several texts to tag_batch"):
-            command(model, ["hello", "john saw paris"])
+        name = {tag_model: "tag_batch", explain_tags: "explain_tags_batch"}[command]
+        for texts in (["hello", "john saw paris"], pd.Series(["hello", "john saw paris"])):
+            with pytest.raises(DataError, match=f"'john saw paris' of the list has spaces; give .* to {name}"):
+                command(model, texts)
+        with pytest.raises(DataError, match=f"word 0 of the one given is .* Several texts go to {name}"):
+            command(model, [["john"], ["mary"]])
+
+    def test_words_may_be_in_any_column(self, model: LexicalSAE) -> None:
+        words = ["john", "saw", "paris"]
+        kinds = [words, tuple(words), np.array(words), np.array(words, dtype=object), pd.Series(words, index=[2, 0, 1])]
+        assert all(tag_model(model, kind) == tag_model(model, words) for kind in kinds)  # type: ignore[arg-type]
+        assert tag_batch(model, kinds) == [tag_model(model, words)] * len(kinds)  # type: ignore[arg-type]
+
+    def test_a_series_keeps_its_order_and_index(self, model: LexicalSAE) -> None:
+        texts, index = ["john saw paris", ["mary", "smith"], ""], [2, 0, 0]
+        for call in (tag_batch, explain_tags_batch):
+            found = call(model, pd.Series(texts, index=index))
+            assert isinstance(found, pd.Series) and found.index.tolist() == index
+            assert found.tolist() == call(model, texts)
 
     def test_the_other_task(self, folder: Path, model: LexicalSAE) -> None:
         with pytest.raises(ModelError, match="classifies texts"):
@@ -176,6 +195,17 @@ class TestExplain:
         assert [len(one.explained) for one in explain_tags_batch(model, ["john", TEXT, ""], word=3)] == [0, 1, 0]
         with pytest.raises(ModelError, match=r"no label 'B-LO'.* Did you mean 'B-LOC'\?"):
             explain_tags(model, TEXT, target="B-LO")
+
+    @pytest.mark.parametrize("word", [-1, 1.0, True, "1"])
+    def test_a_word_is_a_whole_number(self, model: LexicalSAE, word: object) -> None:
+        with pytest.raises(ConfigError, match=r"word is .*, but a whole number from 0 on was expected"):
+            explain_tags(model, TEXT, word=word)  # type: ignore[arg-type]
+        assert len(explain_tags(model, TEXT, word=np.int64(1)).explained) == 1  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("call", [tag_batch, explain_tags_batch])
+    def test_a_batch_size_is_a_whole_number(self, model: LexicalSAE, call: Callable[..., object]) -> None:
+        with pytest.raises(ConfigError, match="batch_size is -1, but a whole number from 1 on was expected"):
+            call(model, [TEXT], batch_size=-1)
 
     def test_context_is_estimated_when_asked_for(self, model: LexicalSAE) -> None:
         assert explain_tags(model, TEXT, word=3).explained[0].context is None

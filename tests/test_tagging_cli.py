@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -73,6 +74,36 @@ class TestPredict:
                 found = [[w["word"] for w in json.loads(line)["words"]] for line in done.stdout.splitlines()]
                 assert found == (sentences if name != "b.iob" else [sentences[0], ["Paris", "saw", "#"]])
 
+    def test_a_word_of_several_is_one_column(self, model: Path, tmp_path: Path) -> None:
+        words = ["New York", "", "a\tb\u2028c", "\u00a0", "\x1b[31m", "saw"]
+        (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": words}) + "\n")
+        done = run_cli("predict", "--model", model, "--conll", "--file", tmp_path / "a.jsonl")
+        rows = [line.split() for line in done.stdout.splitlines()]
+        assert [row[0] for row in rows[:-1]] == ["New_York", "_", "a_b_c", "_", "_[31m", "saw"] and rows[-1] == []
+        assert all(len(row) == 2 for row in rows[:-1])
+        plain = run_cli("predict", "--model", model, "--file", tmp_path / "a.jsonl")
+        assert len(plain.stdout.splitlines()) == 1 and "\t" not in plain.stdout
+        shown = run_cli("explain", "--model", model, "--word", 2, "--file", tmp_path / "a.jsonl").stdout
+        assert "2  a b c  " in shown and "\x1b" not in shown
+
+    def test_the_column_of_the_training_is_read_again(self, model: Path, tmp_path: Path) -> None:
+        trained = shutil.copytree(model, tmp_path / "model")
+        record = read_json(trained / "lexical_sae.json")
+        record["experiment"]["data"]["tokens_column"] = "2"
+        (trained / "lexical_sae.json").write_text(json.dumps(record))
+        (tmp_path / "a.conll").write_text("1 john X\n2 saw X\n\n")
+        (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["john", "saw"], "text": "mary", "n": 3}) + "\n")
+
+        def read(*arguments: object) -> list[list[str]]:
+            done = run_cli("predict", "--model", trained, "--json", "--file", *arguments)
+            return [[w["word"] for w in json.loads(line)["words"]] for line in done.stdout.splitlines()]
+
+        assert read(tmp_path / "a.conll") == read(tmp_path / "a.jsonl") == [["john", "saw"]]
+        assert read(tmp_path / "a.conll", "--column", "3") == [["X", "X"]]
+        assert read(tmp_path / "a.jsonl", "--column", "text") == [["mary"]]
+        done = run_cli("predict", "--model", trained, "--file", tmp_path / "a.jsonl", "--column", "n")
+        expect_sentence(done, "has 3 in row 1 of column 'n', where text was expected")
+
     def test_columns_that_were_printed_get_the_same_tags_again(self, model: Path, tmp_path: Path) -> None:
         printed = run_cli("predict", "--model", model, "--conll", TEXTS[0], TEXTS[2]).stdout
         (tmp_path / "mine.conll").write_text(printed)
@@ -89,7 +120,11 @@ class TestPredict:
         [
             ("a.csv", "text\na\n", ("ends in .csv, which tagging does not read; name a file for tagging, or a .txt",)),
             ("a.json", "[]", ("a.json ends in none of .bio",)),
-            ("a.jsonl", '{"words": ["a"]}', ("has no column 'tokens' or 'text', only: words; give the one to read",)),
+            (
+                "a.jsonl",
+                '{"words": ["a"]}',
+                ("has no column 'tokens' or 'text', only: words; name the one to read with --column",),
+            ),
             ("a.jsonl", '{"tokens": "a"}', ("has 'a' in row 1 of column 'tokens', where a list was expected",)),
         ],
     )
@@ -163,6 +198,7 @@ class TestExplain:
             run_cli("predict", "--model", model, "--json", "--topk", k, TEXTS[0]).stdout for k in (0, 10_000, 1)
         )
         assert whole == again != capped
+        assert run_cli("predict", "--model", model, "--json", "--topk", 10**30, TEXTS[0]).stdout == whole
         for command in ("predict", "explain"):
             done = run_cli(command, "--model", toy_run.folder / "model", "--topk", 2, "good")
             expect_sentence(done, "The model classifies texts", "tagging was expected")

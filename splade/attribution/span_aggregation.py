@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from typing import Literal
+from collections.abc import Iterable
+from itertools import pairwise
+from operator import index
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from splade.attribution.explanation import NO_WORD
-from splade.errors import ModelError, nearest
+from splade.errors import DataError, ModelError, nearest
 
 Method = Literal["sum", "max_abs"]
 
@@ -43,6 +46,30 @@ def words_of_positions(offsets: list[tuple[int, int]], spans: list[tuple[int, in
         inside = start < end and word < len(spans) and spans[word][0] < end
         out.append(word if inside else -1)
     return out
+
+
+def check_spans(spans: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """Character spans as given, after a check that each is a part of the text and that no two share a character."""
+    checked = [_span(span, text) for span in spans] if isinstance(spans, Iterable) else [_span(spans, text)]
+    for before, after in pairwise(sorted(checked)):
+        if after[0] < before[1]:
+            raise DataError(f"The spans {before} and {after} overlap, and a word counts once; give spans that do not.")
+    return checked
+
+
+def _span(span: Any, text: str) -> tuple[int, int]:
+    try:
+        start, end = (index(place) for place in span)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"A span is a pair of whole numbers, its first character and one past its last, but {span!r:.60} was given."
+        ) from None
+    if not 0 <= start < end <= len(text):
+        raise DataError(
+            f"The span ({start}, {end}) is no part of the text, which has {len(text)} characters; give 0 ≤ start < end "
+            f"≤ {len(text)}."
+        )
+    return start, end
 
 
 def aggregate_subword_attributions(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from splade.attribution.context_estimate import ContextEstimate
 from splade.attribution.explanation import Explanation
+from splade.utils.one_line import one_field
 
 OUTSIDE = "O"
 
@@ -88,8 +89,10 @@ class TaggedText:
         }
 
     def to_conll(self) -> str:
-        """A word and its tag a line, then a blank line: a sentence of a column file, as `data.train_file` reads it."""
-        return "".join(f"{word.word} {word.tag}\n" for word in self.words) + "\n"
+        """A word and its tag a line, then a blank line: a sentence of a column file, as `data.train_file` reads it.
+
+        Columns are parted by white space, so in a word or a tag an underscore stands for it."""
+        return "".join(f"{one_field(word.word)} {one_field(word.tag)}\n" for word in self.words) + "\n"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.reporting.explained import token_rows
 from splade.reporting.figures import percent
 from splade.reporting.tagged import context_words, stretches
-from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, harmless, token_table
+from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, token_table
+from splade.utils.one_line import one_line
 
 ENTITY, TYPE = "bold green", "green"
 
@@ -52,17 +53,17 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         console.print(Text("Other words, by how much the logit falls when one is hidden (an estimate, not a sum):"))
     for word, context in estimates:
         names = ", ".join(context_words(found.tagged, context)) or "there is no other word"
-        console.print(Text(f"{word.number}  {harmless(word.explanation.words[0].word)}: {harmless(names)}"))
+        console.print(Text(f"{word.number}  {one_line(word.explanation.words[0].word)}: {one_line(names)}"))
 
 
 def _bracketed(tagged: TaggedText) -> Text:
     line = Text()
     for stretch in stretches(tagged):
-        text = harmless(stretch.text).replace("\n", " ")
+        text = one_line(stretch.text)
         if stretch.entity is None:
             line.append(text)
             continue
-        line.append(f"[{stretch.entity.type} {stretch.entity.probability:.2f} ", style=TYPE)
+        line.append(f"[{one_line(stretch.entity.type)} {stretch.entity.probability:.2f} ", style=TYPE)
         line.append(text, style=ENTITY)
         line.append("]", style=TYPE)
     if not tagged.words:
@@ -73,11 +74,13 @@ def _bracketed(tagged: TaggedText) -> Text:
 
 
 def _verdict(number: int, explanation: Explanation) -> Text:
-    line = Text(f"{number}  {harmless(explanation.words[0].word)}  ")
-    line.append(explanation.label, style="bold")
+    line = Text(f"{number}  {one_line(explanation.words[0].word)}  ")
+    line.append(one_line(explanation.label), style="bold")
     line.append(f"  {percent(explanation.probabilities[explanation.label])}")
     if explanation.target != explanation.label:
-        line.append(f"  explained: {explanation.target}  {percent(explanation.probabilities[explanation.target])}")
+        line.append(
+            f"  explained: {one_line(explanation.target)}  {percent(explanation.probabilities[explanation.target])}"
+        )
     return line
 
 
@@ -87,10 +90,12 @@ def _table(found: ExplainedText, console: Console, top: int) -> Table:
     cells = []
     for word in found.explained:
         rows = token_rows(word.explanation, top)
-        name = word.explanation.words[0].word
-        sure = percent(word.explanation.probabilities[word.explanation.target])
-        summands = [f"{harmless(row.name)} {row.printed}" for row in rows[:-1]]
-        cells.append(([str(word.number), harmless(name), word.explanation.target, sure, rows[-1].printed], summands))
+        name, target = word.explanation.words[0].word, word.explanation.target
+        sure = percent(word.explanation.probabilities[target])
+        summands = [f"{one_line(row.name)} {row.printed}" for row in rows[:-1]]
+        cells.append(
+            ([str(word.number), one_line(name), one_line(word.explanation.target), sure, rows[-1].printed], summands)
+        )
     asked = any(word.explanation.target != word.explanation.label for word in found.explained)
     headings = ["", "word", "target" if asked else "tag", "sure", "logit"]
     widths = [max(cell_len(text) for text in column) for column in zip(headings, *(c for c, _ in cells), strict=True)]

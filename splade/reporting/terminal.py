@@ -11,6 +11,7 @@ from rich.text import Text
 
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.reporting.explained import Row, segments, token_rows, word_rows
+from splade.utils.one_line import one_line
 
 TOWARD, AGAINST = "green", "red"
 
@@ -50,11 +51,11 @@ def print_explanation(explanation: Explanation, console: Console, top: int = 12)
 
 def _verdict(explanation: Explanation) -> Text:
     line = Text()
-    line.append(explanation.label, style="bold")
+    line.append(one_line(explanation.label), style="bold")
     line.append(f"  {_percent(explanation.probabilities[explanation.label])}")
     if explanation.target != explanation.label:
         line.append("  explained: ")
-        line.append(explanation.target, style="bold")
+        line.append(one_line(explanation.target), style="bold")
         line.append(f"  {_percent(explanation.probabilities[explanation.target])}")
     return line
 
@@ -113,11 +114,11 @@ def token_table(explanation: Explanation, top: int) -> Table:
 
 
 def _name_and_score(row: Row) -> tuple[Text, Text]:
-    return Text(harmless(row.name), style="" if row.source else "dim"), Text(row.printed, style=_colour(row.score))
+    return Text(one_line(row.name), style="" if row.source else "dim"), Text(row.printed, style=_colour(row.score))
 
 
 def _add_logit(table: Table, logit: Row) -> None:
-    table.add_row(Text(f"= {logit.name}", style="bold"), Text(logit.printed, style="bold"))
+    table.add_row(Text(f"= {one_line(logit.name)}", style="bold"), Text(logit.printed, style="bold"))
 
 
 def _bar(score: float, largest: float, solid: str) -> Text:
@@ -142,5 +143,5 @@ def _percent(share: float) -> str:
 
 
 def harmless(text: str) -> str:
-    """Control characters become spaces: a text must not be able to steer the terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    """The text in its lines, of which none can steer the terminal."""
+    return "\n".join(one_line(line) for line in text.split("\n"))
