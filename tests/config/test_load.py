@@ -134,7 +134,7 @@ def test_an_unknown_key_two_levels_down() -> None:
             "Did you mean 'dictionary'?",
         ),
         ("model.support=[full, full]", "must name one or more different supports, but is ['full', 'full']."),
-        ("seed=", "--set: seed must be a whole number, but is null."),
+        ("seed=", "--set seed= was given no value; write one after '=', or null for none."),
         ("data=3", "--set: data must be a section of keys and values, but is 3."),
         ("epochs", "--set was given 'epochs', but section.key=value was expected, such as training.epochs=3."),
         ("training..epochs=3", "section.key=value was expected"),
@@ -173,7 +173,7 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
 
 
 def test_yaml_syntax_names_the_line(tmp_path: Path) -> None:
-    assert "is not valid YAML at line 2" in sentence(write(tmp_path, "seed: 1\ntraining: }\nmodel:\n"))
+    assert "is not valid YAML (line 2: " in sentence(write(tmp_path, "seed: 1\ntraining: }\nmodel:\n"))
 
 
 def test_a_list_is_not_settings(tmp_path: Path) -> None:

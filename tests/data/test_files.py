@@ -87,10 +87,12 @@ def test_broken_json_names_the_line(tmp_path: Path) -> None:
 
 
 def test_broken_rows_are_named(tmp_path: Path) -> None:
-    assert "has 3 fields in row 2, but its header names 2" in sentence(
+    assert "has 3 fields in row 2 (line 3), but its header names 2" in sentence(
         write(tmp_path / "a.csv", "text,label\na,1\nb,c,1\n")
     )
-    assert "is damaged at line 2" in sentence(write(tmp_path / "a.csv", 'text,label\n"never closed,1\n'))
+    assert "has a quote that opens a field in line 3 and is never closed" in sentence(
+        write(tmp_path / "a.csv", 'text,label\na,b,1\n"never closed, 1\n')
+    )
     assert "names a column twice" in sentence(write(tmp_path / "a.csv", "text,text\na,1\n"))
 
 

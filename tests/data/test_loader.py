@@ -154,7 +154,7 @@ def test_a_test_split_is_read_without_the_training_texts(tmp_path: Path) -> None
     both = DataConfig(train_file=write_csv(tmp_path / "a.csv", 300))
     assert load_test_split(both, 0, labels) == load_dataset(both, 0).test
     with pytest.raises(DataError, match="evaluate on data with the same labels"):
-        load_test_split(both, 0, ["good", "bad", "fair"])
+        load_test_split(both, 0, ["good", "bad", "ugly"])
 
 
 def test_texts_in_both_splits_are_reported(tmp_path: Path) -> None:
