@@ -28,7 +28,7 @@ _EXPECTATIONS = {
     "int_type": "must be a whole number",
     "bool_type": "must be true or false",
     "string_type": "must be text",
-    "string_unicode": "must be text without half a surrogate pair",
+    "string_unicode": "must be text that UTF-8 can write",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",

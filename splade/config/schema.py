@@ -38,8 +38,8 @@ def _check_text(value: str) -> str:
     # An unset shell variable: taken for nothing at all, it would train on something else.
     if not value.strip():
         raise ValueError("must not be empty")
-    if "\0" in value:
-        raise ValueError("must not hold a NUL character")
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("must be text that UTF-8 can write, without NUL characters")
     return value
 
 
@@ -59,9 +59,11 @@ def _one_character(value: str) -> str:
 
 def _text_encoding(value: str) -> str:
     try:
-        b"".decode(value)
-    except (LookupError, ValueError):  # unknown, not of text, or with a NUL in its name
+        b"text".decode(value)
+    except LookupError:  # unknown, or not of text
         raise ValueError("must be the name of a text encoding, such as utf-8, cp1252 or utf-16") from None
+    except ValueError:  # four letters are no whole text in it
+        pass
     return value
 
 

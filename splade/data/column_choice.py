@@ -189,5 +189,7 @@ def _missing(table: Table, part: Part, name: str, taken: Sequence[str]) -> DataE
 
 
 def _suggested(name: str, part: Part, profiles: Mapping[str, Profile]) -> str:
-    """The nearest name, of columns that can be meant."""
-    return nearest(name, [each for each, column in profiles.items() if part.may_be(column)])
+    """The nearest name, of columns that can be meant and do not look as if they played another part."""
+    others = [each for each in (TEXTS, LABELS, WORDS, TAGS) if each is not part]
+    fit = {each: column for each, column in profiles.items() if part.may_be(column)}
+    return nearest(name, [each for each, column in fit.items() if not any(other.must_be(column) for other in others)])

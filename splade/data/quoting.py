@@ -20,6 +20,7 @@ FEWEST_CERTAIN = 10  # rows on one line by which it can be told what stands in a
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 WHOLLY_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+WHOLE_NUMBER = re.compile(r"0|[1-9]\d*")
 DIGIT, LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 
@@ -56,12 +57,13 @@ def read_rows(text: str, path: Path, delimiter: str) -> tuple[list[Row], list[st
         return rows, []
     by_line = rows_by_line(text, delimiter)
     suspects = list(_like_rows(rows, by_line))
-    known = _values(rows, by_line) if suspects else []
-    swallowed = next((row for row, lines in suspects if _are_rows(row, lines, known)), None)
-    # A line of prose has often a comma, and as many tabs as a row has hardly ever.
-    doubted = swallowed or next((row for row, _ in suspects if delimiter != ","), None)
-    if doubted is None:
+    if not suspects:
         return rows, []
+    known = _values(rows, by_line)
+    swallowed = next((row for row, lines in suspects if _are_rows(row, lines, known)), None)
+    if swallowed is None and not _even(by_line):  # quoted texts of several lines, as there are many
+        return rows, []
+    doubted = swallowed or suspects[0][0]
     where = f"the quote that opens a field in line {doubted.first} closes only in line {doubted.last}"
     if swallowed and _even(by_line):
         return by_line, [f"{literally} {where}, around what look like rows."]
@@ -143,10 +145,13 @@ class Values:
         self._values = {field for field, count in Counter(fields).items() if count >= often and field.strip()}
         shape, count = Counter(map(_shape, fields)).most_common(1)[0]
         self._shape = shape if "0" in shape and count > len(fields) / 2 else None
+        # "1,000" at the end of a line must not pass for a rating.
+        self._digits = max(map(len, fields)) if all(WHOLE_NUMBER.fullmatch(field) for field in fields) else 0
 
     def has(self, field: str) -> bool:
-        """Whether the value stands there or, where most are numbers of one shape (ids, dates), it is such a number."""
-        return field in self._values or (self._shape is not None and _shape(field) == self._shape)
+        """Whether the value stands there, or is a number where there are only such, or of one shape (ids, dates)."""
+        number = len(field) <= self._digits and WHOLE_NUMBER.fullmatch(field)
+        return field in self._values or bool(number) or _shape(field) == self._shape
 
 
 def _values(rows: Sequence[Row], by_line: Sequence[Row]) -> list[Values]:

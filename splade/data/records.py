@@ -47,7 +47,7 @@ def read_parquet(path: Path, content: bytes) -> Columns:
     import pyarrow.parquet  # 25 MB that a model in use does without
 
     try:
-        table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
+        table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content)).read()
     except (pyarrow.ArrowException, OSError):
         raise DataError(f"The file {path} is not a whole Parquet file; it is damaged, so fetch it again.") from None
     names = [str(name) for name in table.column_names]

@@ -59,8 +59,8 @@ class TestColumns:
 
     def test_a_missing_column(self) -> None:
         assert sentence({"tokens": [["a"]], "tagz": [["x"]]}) == (
-            "a.jsonl has no column 'tags', and which other has the tags is not clear: tagz (1 different words); name it "
-            "with data.tags_column."
+            "a.jsonl has no column 'tags', and which other has the tags is not clear: tagz (1 different words); name "
+            "it with data.tags_column."
         )
         said = sentence({"words": [["a", "b"]], "tags": [["O", "O"]]}, tokens="wrods")
         assert "has no column 'wrods', only: words, tags; name the right one with data.tokens_column. Did you" in said
