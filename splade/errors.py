@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from reprlib import Repr
 
 
 class LexicalSAEError(Exception):
@@ -65,3 +66,18 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     by_lower_case = {choice.lower(): choice for choice in choices}
     matches = get_close_matches(word.lower(), list(by_lower_case), n=1)
     return f" Did you mean '{by_lower_case[matches[0]]}'?" if matches else ""
+
+
+SHOWN_CHARACTERS = 60
+
+_short = Repr()  # bounded in depth too: YAML can write a list of lists of lists that would fill the memory
+_short.maxstring = _short.maxother = 2 * SHOWN_CHARACTERS
+
+
+def shown(value: object) -> str:
+    """A value in a message: on one line, in quotes if it is text, and short."""
+    try:
+        text = _short.repr(value) if not isinstance(value, str) else repr(value[: 2 * SHOWN_CHARACTERS])
+    except ValueError:  # a number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

@@ -95,7 +95,12 @@ class TestData:
         refuse(run, tmp_path / "out", *parts, **{which: str(path)})
 
     def test_a_missing_column(self, toy_run: ToyRun, tmp_path: Path) -> None:
-        parts = ("own.csv has no column 'text', only: txt, label", "data.text_column", "Did you mean 'txt'?")
+        parts = (
+            "own.csv has no column 'text'",
+            "txt (2 different short values)",
+            "data.text_column",
+            "Did you mean 'txt'?",
+        )
         self.train_on(toy_run, tmp_path, *parts, txt=["a", "b"], label=LABELS)
 
     def test_an_unknown_label_in_the_test_file(self, toy_run: ToyRun, tmp_path: Path) -> None:

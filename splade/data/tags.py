@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from splade.data.columns import clean_text, listed, require_columns
+from splade.data.column_choice import TAGS, TAGS_COLUMNS, WORDS, choose_columns
+from splade.data.column_choice import TOKENS_COLUMN as TOKENS_COLUMN
+from splade.data.columns import listed, require_columns
+from splade.data.encoding import clean_text
 from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
-from splade.data.types import Columns, RawTags, TaggedSplit
-from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest
+from splade.data.types import Columns, RawTags, Table, TaggedSplit
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest, shown
 
-TOKENS_COLUMN = "tokens"
-TAGS_COLUMNS = ("tags", "ner_tags")
 CONTEXT = 2  # words shown on either side of a word with a wrong tag
 NEARLY_OUTSIDE = {"o", "0"}  # a small letter, a nought
 PREFIX = re.compile(r"[BIELSU][-_:/]", re.IGNORECASE)  # near to a scheme's: of b-PER, B_PER
@@ -19,21 +20,33 @@ WHICH_COLUMN = "check which column has the tags (of a column file the last, unle
 LONG = 50  # words a sentence on average: CoNLL-2003 and WNUT-17 have 13 to 18, so more look like sentences run together
 
 
-def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | None, origin: str) -> RawTags:
-    """Pick the columns of words and tags and check every row."""
-    tokens_column = tokens_column or TOKENS_COLUMN
-    tags_column = tags_column or next((name for name in TAGS_COLUMNS if name in columns), TAGS_COLUMNS[0])
-    if "text" in columns and tokens_column not in columns:
+def raw_tags(
+    table: Table,
+    tokens_column: str | None = None,
+    tags_column: str | None = None,
+    like: Mapping[str, str] | None = None,
+) -> RawTags:
+    """Pick the columns of words and tags and check every row.
+
+    ``like``: the columns of the training sentences, which other splits must have too; ``tags`` and ``ner_tags`` are as
+    good as one another, since files of several formats may be one set.
+    """
+    columns, origin = table.columns, table.origin
+    wanted = tokens_column or TOKENS_COLUMN
+    if wanted not in columns and any(isinstance(value, str) for value in columns.get("text", ())):
         raise OtherTaskError(
-            f"{origin} holds 'text' for classification, but tagging needs '{tokens_column}' and '{tags_column}' "
-            "columns",
+            f"{origin} holds 'text' for classification, but tagging needs '{wanted}' and "
+            f"'{tags_column or TAGS_COLUMNS[0]}' columns",
             "choose a tagged set, or set task: classification",
         )
-    if set(columns) == {tokens_column}:
+    if set(columns) == {wanted}:
         raise DataError(
             f"{origin} has words alone, but each needs a tag; add the tags, in a column file as the last column."
         )
-    require_columns(columns, {"tokens_column": tokens_column, "tags_column": tags_column}, origin)
+    unusual = {setting: name for setting, name in (like or {}).items() if name not in TAGS_COLUMNS}
+    named = {WORDS.setting: tokens_column, TAGS.setting: tags_column} | require_columns(table, unusual)
+    choice = choose_columns(table, {part: named[part.setting] for part in (WORDS, TAGS)})
+    tokens_column, tags_column = choice.columns[WORDS.setting], choice.columns[TAGS.setting]
     sentences = raw_words(columns, tokens_column, origin)
     tags = [_list(value, row, tags_column, origin) for row, value in enumerate(columns[tags_column], start=1)]
     if not any(sentences):
@@ -48,6 +61,8 @@ def raw_tags(columns: Columns, tokens_column: str | None, tags_column: str | Non
         sentences,
         [[_tag(tag, row, tags_column, origin) for tag in each] for row, each in enumerate(tags, start=1)],
         origin,
+        (*table.notes, *choice.notes),
+        choice.columns,
     )
 
 
@@ -60,7 +75,7 @@ def raw_words(columns: Columns, tokens_column: str, origin: str) -> list[list[st
 def _list(value: object, row: int, column: str, origin: str) -> list[object]:
     if isinstance(value, list):
         return value
-    found = "nothing" if value is None else f"'{_shown(str(value).split())}'"
+    found = "nothing" if value is None else shown(value)
     raise DataError(
         f"{origin} has {found} in row {row} of column '{column}', where a list was expected, one entry a word; write "
         "JSON Lines, Parquet or a column file."
@@ -70,13 +85,19 @@ def _list(value: object, row: int, column: str, origin: str) -> list[object]:
 def _word(value: object, row: int, column: str, origin: str) -> str:
     if isinstance(value, str):
         return clean_text(value)
-    raise DataError(f"{origin} has {value!r} in row {row} of column '{column}', where a word was expected; correct it.")
+    raise DataError(
+        f"{origin} has {shown(value)} in row {row} of column '{column}', where a word was expected; correct it."
+    )
 
 
 def _tag(value: object, row: int, column: str, origin: str) -> str:
     if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value).strip()
-    raise DataError(f"{origin} has {value!r} in row {row} of column '{column}', where a tag was expected; correct it.")
+        tag = str(value).strip()
+        if tag == clean_text(tag):
+            return tag
+    raise DataError(
+        f"{origin} has {shown(value)} in row {row} of column '{column}', where a tag was expected; correct it."
+    )
 
 
 def _shown(words: Sequence[str]) -> str:
@@ -88,8 +109,9 @@ class TagLabels:
 
     column = "tags_column"
 
-    def __init__(self, given: Sequence[str] | None, sample: RawTags) -> None:
-        """``given``: the tags there may be, in any scheme; without them those of ``sample``."""
+    def __init__(self, given: Sequence[str] | None, sample: RawTags, numbered: bool = True) -> None:
+        """``given``: the tags there may be, in any scheme and in the order of their numbers if ``numbered``; without
+        them those of ``sample``."""
         tags = list(given or dict.fromkeys(tag for each in sample.tags for tag in each))
         _check(tags, "The label set" if given else sample.origin)
         parsed = {tag: split_tag(tag) for tag in tags}
@@ -98,7 +120,10 @@ class TagLabels:
                 raise _of_no_scheme(f"The label set has the tag '{tag}'", tag)
         self.names = iob2_names(each for each in parsed.values() if each is not None)
         self.classes = [name.removeprefix("B-") for name in self.names[1::2]]
-        self._numbered = {str(number): tag for number, tag in enumerate(given or [])}
+        self._numbered = {str(number): tag for number, tag in enumerate((given or []) if numbered else [])}
+        self._known = bool(given)
+        # The names are sorted: only if they were before, too, do the numbers stand for them.
+        self.numbered = numbered and self.names == list(given or [])
 
     def encode(self, raw: RawTags) -> TaggedSplit:
         """Rewrite the tags as IOB2 and number them; sentences without words are left out."""
@@ -108,7 +133,7 @@ class TagLabels:
         return TaggedSplit(
             [raw.sentences[row] for row in rows],
             [[numbers[tag] for tag in to_iob2(parsed[row])] for row in rows],
-            tuple(self._notes(raw, parsed)),
+            (*raw.notes, *self._notes(raw, parsed)),
         )
 
     def occurring(self, split: TaggedSplit) -> set[int]:
@@ -128,7 +153,12 @@ class TagLabels:
                     continue
                 found = f"{raw.origin} has the tag '{tag}' in sentence {row + 1} (at '{raw.sentences[row][place]}')"
                 parsed = split_tag(self._numbered.get(tag, tag))
-                if parsed is None and not self._numbered:
+                if parsed is None and self._known and not self._numbered and tag.isdecimal():
+                    raise DataError(
+                        f"{found}, a number, but the tags are known by name alone ({listed(self.names)}), so that it "
+                        "may stand for any; write the names, or set data.labels to them in the order of their numbers."
+                    )
+                if parsed is None and not self._known:
                     alone = sum(each.count(tag) for each in raw.tags) == 1
                     raise _of_no_scheme(found, tag, header=alone and row == place == 0)
                 if parsed is None or (parsed[1] and parsed[1] not in self.classes):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from splade.config.schema import DataConfig, Task
 from splade.data.columns import raw_split
 from splade.data.tags import raw_tags
-from splade.data.types import Columns, RawSplit, RawTags, Split
+from splade.data.types import RawSplit, RawTags, Split, Table
 
 
-def pick(columns: Columns, config: DataConfig, origin: str, task: Task) -> RawSplit | RawTags:
-    """What a task needs of the columns, by the names the settings give them; ``origin`` is what messages call them."""
+def pick(table: Table, config: DataConfig, task: Task, like: Mapping[str, str] | None = None) -> RawSplit | RawTags:
+    """What a task needs of a table, by the names the settings give its columns.
+
+    ``like``: the columns of the training split, for the others of a set.
+    """
     if task == "tagging":
-        return raw_tags(columns, config.tokens_column, config.tags_column, origin)
-    return raw_split(columns, config.text_column, config.label_column, origin)
+        return raw_tags(table, config.tokens_column, config.tags_column, like)
+    return raw_split(table, config.text_column, config.label_column, like)
 
 
 class Labels(Protocol[Split]):
@@ -27,7 +30,10 @@ class Labels(Protocol[Split]):
     column: str
     """The setting to look at where the labels are wrong."""
 
-    def __init__(self, given: Sequence[str] | None, sample: Any) -> None: ...
+    numbered: bool
+    """Whether a number in the data can stand for the name at that place."""
+
+    def __init__(self, given: Sequence[str] | None, sample: Any, numbered: bool = ...) -> None: ...
 
     def encode(self, raw: Any) -> Split: ...
 

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 Columns = dict[str, list[object]]
 
@@ -19,8 +19,9 @@ class TextSplit:
     labels: list[int]
     extra: Columns = field(default_factory=dict)
     """Further columns of the source (identity groups, rationales), aligned with ``texts``."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """Sentences about what was decided or found when the source was read."""
     unit: ClassVar[str] = "text"
-    notes: ClassVar[tuple[str, ...]] = ()  # texts are taken as they are
 
     @property
     def strata(self) -> Sequence[int]:
@@ -37,6 +38,7 @@ class TextSplit:
             texts=[self.texts[row] for row in rows],
             labels=[self.labels[row] for row in rows],
             extra={name: [values[row] for row in rows] for name, values in self.extra.items()},
+            notes=self.notes,
         )
 
 
@@ -47,7 +49,7 @@ class TaggedSplit:
     sentences: list[list[str]]
     tags: list[list[int]]
     notes: tuple[str, ...] = field(default=(), compare=False)
-    """Sentences about what was rewritten or left out when the source was read."""
+    """Sentences about what was decided, rewritten or left out when the source was read."""
     unit: ClassVar[str] = "sentence"
 
     @property
@@ -88,6 +90,22 @@ class Dataset(Generic[SplitOf]):
     test: SplitOf
     notes: list[str] = field(default_factory=list)
     """Sentences about what was done to the source: carved, sampled, dropped."""
+    numbered: bool = False
+    """Whether the order of the classes is the source's or the settings', so that a number stands for a class; else it
+    is that of the alphabet, and numbers in other data would mean nothing."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Columns that were found without a setting or a usual name, by the settings that would name them."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns as a source has them, before it is known which are the texts and which the labels."""
+
+    columns: Columns
+    origin: str
+    """What messages call it: a file name, or a set and its split."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was decided when it was read."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +117,9 @@ class RawSplit:
     extra: Columns
     origin: str
     """What messages call this split: a file name, or a set and its split."""
+    notes: tuple[str, ...] = ()
+    columns: dict[str, str] = field(default_factory=dict)
+    """The column of each part, by the setting that names it."""
     unit: ClassVar[str] = "text"
 
     @property
@@ -115,6 +136,9 @@ class RawTags:
     tags: list[list[str]]
     origin: str
     """What messages call this split: a file name, or a set and its split."""
+    notes: tuple[str, ...] = ()
+    columns: dict[str, str] = field(default_factory=dict)
+    """The column of each part, by the setting that names it."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +147,13 @@ class Source:
 
     name: str
     description: str
-    splits: dict[str, Callable[[], Any]]
-    """Each read gives a ``RawSplit``, or for tagging ``RawTags``."""
+    splits: dict[str, Callable[[], Table]]
     label_names: list[str] | None = None
+    """The classes in the order of their numbers, where the source says it."""
+    column_labels: Mapping[str, list[str]] = field(default_factory=dict)
+    """The same for each column that comes with such names."""
+    column_names: Mapping[str, str] = field(default_factory=dict)
+    """What the source calls its columns, by the settings that would name them."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Which split plays ``train``, ``validation`` or ``test`` where that is not the split of the same name."""
     notes: list[str] = field(default_factory=list)

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from splade.config.schema import Config
+from splade.data.columns import raw_split
 from splade.data.root import root_source
 from splade.data.types import TextSplit
 from splade.errors import DataError
@@ -38,7 +39,7 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
         )
     pairs: list[WordPair] = []
     for read in source.splits.values():
-        rows = read()
+        rows = raw_split(read(), config.data.text_column, config.data.label_column)
         pairs += word_pairs({**rows.extra, "label": list(rows.labels)}, rows.origin)
     model = LexicalSAE.from_pretrained(model_folder) if model_folder else _untrained(config, pairs)
     check_task(model, "classification")

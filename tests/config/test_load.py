@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from splade.config import Config, config_from_dict, config_to_yaml, load_config, vary
 from splade.errors import ConfigError
+
+# Nine lists, each of nine times the one before.
+BOMB = "b0: &b0 [x]\n" + "\n".join(f"b{n}: &b{n} [{', '.join([f'*b{n - 1}'] * 9)}]" for n in range(1, 10))
 
 
 def sentence(path: Path | None = None, *overrides: str) -> str:
@@ -134,7 +138,7 @@ def test_an_unknown_key_two_levels_down() -> None:
             "Did you mean 'dictionary'?",
         ),
         ("model.support=[full, full]", "must name one or more different supports, but is ['full', 'full']."),
-        ("seed=", "--set: seed must be a whole number, but is null."),
+        ("seed=", "--set seed= was given no value; write one after '=', or null for none."),
         ("data=3", "--set: data must be a section of keys and values, but is 3."),
         ("epochs", "--set was given 'epochs', but section.key=value was expected, such as training.epochs=3."),
         ("training..epochs=3", "section.key=value was expected"),
@@ -143,6 +147,119 @@ def test_an_unknown_key_two_levels_down() -> None:
 )
 def test_wrong_values_end_in_one_sentence(override: str, expected: str) -> None:
     assert expected in sentence(None, override)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "data.train_file",
+        "data.test_file",
+        "data.root",
+        "output_dir",
+        "model.name",
+        "evaluation.lexicon",
+        "data.encoding",
+    ],
+)
+def test_nothing_is_no_value(tmp_path: Path, key: str) -> None:
+    for nothing in ("", "  "):
+        assert sentence(None, f"{key}={nothing}") == (
+            f"--set {key}= was given no value; write one after '=', or null for none."
+        )
+    for nothing in ("''", '"  "'):
+        assert sentence(None, f"{key}={nothing}").startswith(f"--set: {key} must not be empty, but is")
+        section, _, name = key.rpartition(".")
+        text = f"{section}: {{{name}: {nothing}}}" if section else f"{name}: {nothing}"
+        assert f"{key} must not be empty, but is" in sentence(write(tmp_path, text))
+
+
+def test_null_is_a_value_and_a_key_with_nothing_after_it_is_null(tmp_path: Path) -> None:
+    path = write(tmp_path, "data:\n  train_file:\n  root: ~\n")
+    assert load_config(path).data == Config().data
+    for null in ("null", "~", "Null", " null "):
+        assert load_config(None, ["data.train_file=a.csv", f"data.train_file={null}"]).data.train_file is None
+
+
+@pytest.mark.parametrize("value", ["# mine.csv", "#"])
+def test_what_yaml_drops_is_not_nothing(value: str) -> None:
+    assert sentence(None, f"data.train_file={value}") == (
+        f"--set data.train_file has the value {value!r}, which YAML takes for nothing; quote it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: " + "[" * 10_000 + "]" * 10_000, "it is nested too deep, or holds itself"),
+        ("a: &a [*a]", "it is nested too deep, or holds itself"),
+        (BOMB, "it writes out to more than 100,000 values"),
+        ("seed: 1\nseed: 2", "line 2: the key 'seed' twice"),
+        ("data: {root: a}\nmodel: {}\ndata: {}", "line 3: the key 'data' twice"),
+        ("seed: !!int ''", "a value that cannot be read"),
+        ("seed: !!bool maybe", "a value that cannot be read"),
+        ("seed: !!timestamp x", "a value that cannot be read"),
+        ("seed: 2024-13-45", "a value that cannot be read: month must be in 1..12"),
+        (f"seed: {'9' * 5_000}", "a value that cannot be read"),
+        ("seed: !!python/object:os.system x", "line 1: could not determine a constructor"),
+        ("seed: 1\n\tdata: x", "line 2: "),
+        ("? [a]\n: b", "line 1: found unhashable key"),
+        ("<<: 3", "line 1: expected a mapping"),
+    ],
+)
+def test_yaml_beyond_all_bounds(tmp_path: Path, text: str, reason: str) -> None:
+    path = write(tmp_path, text)
+    assert f"The settings file {path} is not valid YAML ({reason}" in sentence(path)
+
+
+def test_merged_sections(tmp_path: Path) -> None:
+    text = "training: &t {epochs: 5}\nstudy:\n  variations:\n    a: {<<: *t, epochs: 7}\n    b: {<<: *t}\n"
+    assert load_config(write(tmp_path, text)).study.variations == {"a": {"epochs": 7}, "b": {"epochs": 5}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'data: {train_file: "a\\0b"}',
+            "must be text that UTF-8 can write, without NUL characters, but is 'a\\x00b'.",
+        ),
+        (
+            'data: {train_file: "a\\ud800b"}',
+            "train_file must be text that UTF-8 can write, without NUL characters",
+        ),
+        ('data: {"a\\ud800b": 1}', "data must be text that UTF-8 can write, but is 'a\\ud800b'."),
+        ('"a\\nb": 1', "unknown key 'a\\nb'"),
+        (f"seed: 0x{'f' * 3_000}", "seed must be less than 9223372036854775808, but is "),
+        ("data: {labels: [[[[[[[[[[1]]]]]]]]]]}", "data.labels[0] must be text, but is [[[[["),
+        (
+            "data: {encoding: klingon}",
+            "data.encoding must be the name of a text encoding, such as utf-8, cp1252 or utf-16",
+        ),
+        ("data: {encoding: base64}", "data.encoding must be the name of a text encoding"),
+        ('data: {delimiter: "||"}', "data.delimiter must be one character or one of tab, "),
+        ('data: {delimiter: "\\n"}', "data.delimiter must be one character or one of tab, "),
+    ],
+)
+def test_values_beyond_all_bounds(tmp_path: Path, text: str, expected: str) -> None:
+    said = sentence(write(tmp_path, text))
+    assert expected in said and len(said) < 700
+    said.encode()
+
+
+def test_delimiters_have_names(tmp_path: Path) -> None:
+    for written in ("tab", r"\t", '"\t"'):
+        assert load_config(None, [f"data.delimiter={written}"]).data.delimiter == "\t"
+    assert load_config(None, ["data.delimiter=;"]).data.delimiter == ";"
+    config = load_config(None, ["data.delimiter=tab", "data.encoding=cp1252"])
+    assert load_config(write(tmp_path, config_to_yaml(config))) == config
+
+
+def test_a_settings_file_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("splade.utils.reading.PATIENCE", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / "pipe", tmp_path / "loop", Path("/dev/zero"), tmp_path / ("x" * 300)):
+        assert f"The settings file {path} cannot be read (" in sentence(path)
 
 
 def test_an_override_cannot_reach_inside_a_single_value(tmp_path: Path) -> None:
@@ -173,7 +290,7 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
 
 
 def test_yaml_syntax_names_the_line(tmp_path: Path) -> None:
-    assert "is not valid YAML at line 2" in sentence(write(tmp_path, "seed: 1\ntraining: }\nmodel:\n"))
+    assert "is not valid YAML (line 2: " in sentence(write(tmp_path, "seed: 1\ntraining: }\nmodel:\n"))
 
 
 def test_a_list_is_not_settings(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 from pathlib import Path
@@ -8,7 +9,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from splade.data.files import read_columns
+from splade.config.schema import DataConfig
+from splade.data.files import read_columns, read_table
 from splade.errors import DataError
 
 TEXTS = ['one, "two"\nthree', "été\tici", ""]
@@ -87,11 +89,74 @@ def test_broken_json_names_the_line(tmp_path: Path) -> None:
 
 
 def test_broken_rows_are_named(tmp_path: Path) -> None:
-    assert "has 3 fields in row 2, but its header names 2" in sentence(
+    assert "has 3 fields in row 2 (line 3), but its header names 2" in sentence(
         write(tmp_path / "a.csv", "text,label\na,1\nb,c,1\n")
     )
-    assert "is damaged at line 2" in sentence(write(tmp_path / "a.csv", 'text,label\n"never closed,1\n'))
+    assert "has a quote that opens a field in line 3 and is never closed" in sentence(
+        write(tmp_path / "a.csv", 'text,label\na,b,1\n"never closed, 1\n')
+    )
     assert "names a column twice" in sentence(write(tmp_path / "a.csv", "text,text\na,1\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[" * 10_000 + "]" * 10_000, "nested too deep"),
+        ('{"label": ' + "9" * 5_000 + "}", "a number of thousands of digits"),
+        ('{"a": 1', "Expecting"),
+    ],
+)
+def test_json_beyond_all_bounds(tmp_path: Path, line: str, reason: str) -> None:
+    assert f"is not valid JSON at line 2 ({reason}" in sentence(write(tmp_path / "a.jsonl", f"{{}}\n{line}\n"))
+
+
+def test_half_a_surrogate_pair_in_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"a\\ud800": 1, "b": 2}\n')
+    assert read_columns(path) == {"a?": [1], "b": [2]}
+    assert "differ in damaged characters alone" in sentence(write(path, '{"a\\ud800": 1, "a?": 2}\n'))
+
+
+def test_parquet_columns_that_cannot_be_read(tmp_path: Path) -> None:
+    latin = pyarrow.array([b"\xe9t\xe9"]).view(pyarrow.string())
+    pyarrow.parquet.write_table(pyarrow.table({"text": latin}), tmp_path / "a.parquet")
+    assert "has values in column 'text' that cannot be read" in sentence(tmp_path / "a.parquet")
+    both = pyarrow.Table.from_arrays([pyarrow.array(["a"]), pyarrow.array(["b"])], names=["text", "text"])
+    pyarrow.parquet.write_table(both, tmp_path / "a.parquet")
+    assert "names a column twice" in sentence(tmp_path / "a.parquet")
+
+
+def test_settings_say_how_a_file_is_written(tmp_path: Path) -> None:
+    config = DataConfig(encoding="cp1252", delimiter="~")
+    for name in ("a.csv", "a.csv.gz"):
+        path = write(tmp_path / name, "text~label\nété~1\n".encode("cp1252"))
+        assert read_columns(path, "classification", config) == {"text": ["été"], "label": ["1"]}
+    table = read_table(write(tmp_path / "b.jsonl", '{"text": "été"}'.encode("cp1252")), "classification", config)
+    assert table.columns == {"text": ["été"]}
+    words = write(tmp_path / "b.conll", "été O\n".encode("cp1252"))
+    assert read_columns(words, "tagging", config)["tokens"] == [["été"]]
+
+
+def test_what_was_decided_is_said(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "a.csv", "text;label\na;1\n"))
+    assert table.notes == (f"{tmp_path / 'a.csv'}: semicolons part the fields (data.delimiter can say otherwise).",)
+
+
+def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    assert "cannot be read (Too many levels of symbolic links)" in sentence(tmp_path / "loop.csv")
+    (tmp_path / "gone.csv").symlink_to(tmp_path / "nothing.csv")
+    assert "is a link to a file that is not there" in sentence(tmp_path / "gone.csv")
+    assert "is a folder, where a file of texts was expected" in sentence(tmp_path)
+    assert "cannot be read (Not a directory)" in sentence(write(tmp_path / "a.csv", CSV) / "b.csv")
+    assert "cannot be read (File name too long)" in sentence(tmp_path / ("x" * 300 + ".csv"))
+
+
+def test_a_folder_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert "cannot be read (Permission denied)" in sentence(tmp_path / "a.csv")
 
 
 def test_an_empty_file_has_no_columns(tmp_path: Path) -> None:

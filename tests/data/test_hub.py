@@ -87,9 +87,21 @@ def test_beavertails_judges_prompt_and_answer(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_missing_column_names_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    serve(monkeypatch, {"train": rows(4, "sentence")})
-    with pytest.raises(DataError, match="The set x/y, split train, has no column 'text', only: sentence, label"):
+    serve(monkeypatch, {"train": rows(4, "a")})
+    with pytest.raises(
+        DataError, match="The set x/y, split train, has no column 'text', and which other has the texts"
+    ):
         load_dataset(DataConfig(dataset_name="x/y"), 0)
+
+
+def test_columns_are_found_and_bring_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns: dict[str, list[object]] = {"sentence": ["a", "b"] * 20, "sentiment": [0, 1] * 20}
+    served = datasets.DatasetDict({"train": datasets.Dataset.from_dict(columns)})
+    served = served.cast_column("sentiment", datasets.ClassLabel(names=["good", "bad"]))
+    monkeypatch.setattr(datasets, "load_dataset", lambda path, name: served)
+    dataset = load_dataset(DataConfig(dataset_name="x/y"), 0)
+    assert dataset.label_names == ["good", "bad"] and dataset.numbered
+    assert dataset.columns == {"text_column": "sentence", "label_column": "sentiment"}
 
 
 def test_an_unreachable_hub_is_one_sentence_and_quick(tmp_path: Path) -> None:

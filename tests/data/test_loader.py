@@ -13,6 +13,8 @@ from splade.data import Dataset, dataset_fingerprint, load_dataset
 from splade.data.loader import load_test_split
 from splade.errors import DataError
 
+PARTS = ("validation", "test")
+
 
 @pytest.fixture(autouse=True)
 def no_data_root(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +71,97 @@ def test_given_labels_set_the_order_and_numbers_index_them(tmp_path: Path) -> No
     numbered = DataConfig(train_file=write_csv(tmp_path / "b.csv", 30, labels=("0", "1")), labels=["no", "yes"])
     dataset = load_dataset(numbered, 0)
     assert dataset.label_names == ["no", "yes"] and set(dataset.train.labels) == {0, 1}
+
+
+def test_numbers_in_a_file_of_names_are_refused(tmp_path: Path) -> None:
+    train = write_csv(tmp_path / "a.csv", 30)
+    config = DataConfig(train_file=train, test_file=write_csv(tmp_path / "b.csv", 6, 30, labels=("0", "1", "2")))
+    with pytest.raises(
+        DataError, match=r"has the number 0 for a label in row 1, .* known by name alone \(bad, fair, go"
+    ):
+        load_dataset(config, 0)
+    assert not load_dataset(DataConfig(train_file=train), 0).numbered
+    with pytest.raises(DataError, match="has the number 0 for a label in row 1"):
+        load_test_split(config, 0, ["bad", "fair", "good"])
+
+
+def test_a_saved_model_reads_numbers_if_its_data_had_them(tmp_path: Path) -> None:
+    write_root(tmp_path, "mine", {"train": rows(60), "test": rows(10, 60)}, ["yes", "no"])
+    assert load_dataset(DataConfig(dataset_name="mine", root=str(tmp_path)), 0).numbered
+    own = write_csv(tmp_path / "own.csv", 4, labels=("0", "1"))
+    config = DataConfig(train_file=own, test_file=own)
+    assert load_test_split(config, 0, ["yes", "no"], numbered=True).labels == [0, 1, 0, 1]
+    with pytest.raises(DataError, match="has the number 0 for a label in row 1"):
+        load_test_split(config, 0, ["yes", "no"])
+    told = DataConfig(train_file=own, test_file=own, labels=["no", "yes"])  # in the order of the file's numbers
+    assert load_test_split(told, 0, ["yes", "no"]).labels == [1, 0, 1, 0]
+
+
+def test_data_that_orders_the_classes_otherwise_is_renumbered(tmp_path: Path) -> None:
+    write_root(tmp_path, "mine", {"train": rows(60), "test": rows(4, 60)}, ["yes", "no"])
+    config = DataConfig(dataset_name="mine", root=str(tmp_path))
+    assert load_test_split(config, 0, ["yes", "no"]).labels == [0, 1, 0, 1]
+    assert load_test_split(config, 0, ["no", "yes"]).labels == [1, 0, 1, 0]
+
+
+def test_columns_are_found_and_the_same_in_every_file(tmp_path: Path) -> None:
+    def write(name: str, start: int, text: str = "Review") -> str:
+        lines = [f"{row};this is review {row}, in full;{('good', 'bad')[row % 2]}" for row in range(start, start + 30)]
+        (tmp_path / name).write_text(f";{text};Verdict\n" + "\n".join(lines), encoding="utf-8")
+        return str(tmp_path / name)
+
+    config = DataConfig(train_file=write("a.csv", 0), test_file=write("b.csv", 30))
+    dataset = load_dataset(config, 0)
+    assert dataset.label_names == ["bad", "good"] and dataset.test.texts[0] == "this is review 30, in full"
+    assert dataset.columns == {"text_column": "Review", "label_column": "Verdict"}
+    assert dataset.notes[:3] == [
+        f"{tmp_path / 'a.csv'}: semicolons part the fields (data.delimiter can say otherwise).",
+        "The texts are the column 'Review' (data.text_column can name another).",
+        "The labels are the column 'Verdict' (data.label_column can name another).",
+    ]
+    assert sum("The texts are" in note for note in dataset.notes) == 1
+    assert load_test_split(config, 0, ["bad", "good"]) == dataset.test
+    other = DataConfig(train_file=str(tmp_path / "a.csv"), test_file=write("c.csv", 30, text="text"))
+    with pytest.raises(DataError, match=r"c\.csv has no column 'Review', which the training data has, only: unnamed"):
+        load_dataset(other, 0)
+
+
+def test_usual_or_named_columns_are_not_called_found(tmp_path: Path) -> None:
+    config = DataConfig(train_file=write_csv(tmp_path / "a.csv", 60))
+    assert load_dataset(config, 0).columns == {}
+    named = DataConfig(train_file=write_csv(tmp_path / "a.csv", 60), text_column="text", label_column="label")
+    assert load_dataset(named, 0).columns == {}
+
+
+def test_blank_rare_and_contradicting_texts_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    texts = ["", " ", *["twice"] * 40, *(f"text {row}" for row in range(158))]
+    lines = [{"text": text, "label": "rare" if row % 20 == 0 else "common"} for row, text in enumerate(texts)]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    others = {f"{part}_file": write_csv(tmp_path / f"{part}.csv", 9, labels=("rare", "common")) for part in PARTS}
+    notes = load_dataset(DataConfig(train_file=str(path), **others), 0).notes
+    assert f"{path}: 2 of 200 texts are empty or blank; they were kept." in notes
+    assert any(note.startswith("Some classes have few of the ") and "'rare' " in note for note in notes)
+    assert any("training texts occur with more than one label" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "labels", ["no", {"0": "no"}, ["no", "no"], [["no"], ["yes"]], [], ["", "a"], ["a", None], [True, "\ud800"], 3]
+)
+def test_a_meta_file_with_odd_labels(tmp_path: Path, labels: object) -> None:
+    write_root(tmp_path, "mine", {"train": rows(40)}, None)
+    (tmp_path / "mine" / "meta.json").write_text(json.dumps({"labels": labels}), encoding="utf-8")
+    with pytest.raises(DataError, match="for 'labels', where a list of different names was expected"):
+        load_dataset(DataConfig(dataset_name="mine", root=str(tmp_path)), 0)
+
+
+def test_names_no_folder_can_have(tmp_path: Path) -> None:
+    write_root(tmp_path, "mine", {"train": rows(40)}, None)
+    for name in ("x" * 300, "../" * 2000):
+        with pytest.raises(DataError):
+            load_dataset(DataConfig(dataset_name=name, root=str(tmp_path)), 0)
+    with pytest.raises(DataError, match="which does not exist"):
+        load_dataset(DataConfig(root="x" * 300), 0)
 
 
 def test_one_file_is_carved_in_three(tmp_path: Path) -> None:
@@ -154,7 +247,7 @@ def test_a_test_split_is_read_without_the_training_texts(tmp_path: Path) -> None
     both = DataConfig(train_file=write_csv(tmp_path / "a.csv", 300))
     assert load_test_split(both, 0, labels) == load_dataset(both, 0).test
     with pytest.raises(DataError, match="evaluate on data with the same labels"):
-        load_test_split(both, 0, ["good", "bad", "fair"])
+        load_test_split(both, 0, ["good", "bad", "ugly"])
 
 
 def test_texts_in_both_splits_are_reported(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_real_package() -> None:
         pytest.skip(str(error))
     source = packaged.packaged_source("movie_sentences")
     assert source is not None
-    assert {part: len(read().texts) for part, read in source.splits.items()} == {
+    assert {part: len(read().columns["text"]) for part, read in source.splits.items()} == {
         "train": 6824,
         "validation": 853,
         "test": 853,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from splade.data.tags import TagLabels, raw_tags
-from splade.data.types import Columns, RawTags
+from splade.data.types import Columns, RawTags, Table
 from splade.errors import DataError
 
 WORDS = ["Ann", "met", "Bo", "Li"]
@@ -11,7 +11,7 @@ WORDS = ["Ann", "met", "Bo", "Li"]
 
 def sentence(columns: Columns, tokens: str | None = None, tags: str | None = None) -> str:
     with pytest.raises(DataError) as raised:
-        raw_tags(columns, tokens, tags, "a.jsonl")
+        raw_tags(Table(columns, "a.jsonl"), tokens, tags)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -31,13 +31,13 @@ def refused(*lines: str, given: list[str] | None = None) -> str:
 
 class TestColumns:
     def test_words_and_tags(self) -> None:
-        split = raw_tags({"tokens": [WORDS, []], "tags": [["B-PER", "O", "B-PER", "I-PER"], []]}, None, None, "a")
+        split = raw_tags(Table({"tokens": [WORDS, []], "tags": [["B-PER", "O", "B-PER", "I-PER"], []]}, "a"))
         assert split.sentences == [WORDS, []] and split.tags[0][3] == "I-PER"
 
     def test_columns_have_usual_names_and_can_be_named(self) -> None:
         columns: Columns = {"tokens": [["a"]], "ner_tags": [[0]], "words": [["b"]], "pos": [["O"]]}
-        assert raw_tags(columns, None, None, "a").tags == [["0"]]
-        named = raw_tags(columns, "words", "pos", "a")
+        assert raw_tags(Table(columns, "a")).tags == [["0"]]
+        named = raw_tags(Table(columns, "a"), "words", "pos")
         assert (named.sentences, named.tags) == ([["b"]], [["O"]])
 
     def test_counts_that_differ_name_the_sentence(self) -> None:
@@ -58,13 +58,23 @@ class TestColumns:
         assert sentence({"tokens": [["a"]]}) == said
 
     def test_a_missing_column(self) -> None:
-        assert (
-            "has no column 'tags', only: tokens, tagz; name the right one with data.tags_column. Did you"
-            in sentence({"tokens": [["a"]], "tagz": [["O"]]})
+        assert sentence({"tokens": [["a"]], "tagz": [["x"]]}) == (
+            "a.jsonl has no column 'tags', and which other has the tags is not clear: tagz (1 different words); name "
+            "it with data.tags_column."
         )
-        assert "has no column 'tokens', only: words, tags; name" in sentence({"words": [["a"]], "tags": [["O"]]})
+        said = sentence({"words": [["a", "b"]], "tags": [["O", "O"]]}, tokens="wrods")
+        assert "has no column 'wrods', only: words, tags; name the right one with data.tokens_column. Did you" in said
 
-    @pytest.mark.parametrize(("value", "shown"), [(None, "nothing"), ("['a', 'b']", "'['a', 'b']'")])
+    def test_columns_of_other_names_are_found_and_it_is_said(self) -> None:
+        columns: Columns = {"words": [["a", "b", "c"]], "ner": [["O", "O", "B-X"]], "id": [1]}
+        found = raw_tags(Table(columns, "a"))
+        assert found.columns == {"tokens_column": "words", "tags_column": "ner"} and found.tags == columns["ner"]
+        assert found.notes == (
+            "The words are the column 'words' (data.tokens_column can name another).",
+            "The tags are the column 'ner' (data.tags_column can name another).",
+        )
+
+    @pytest.mark.parametrize(("value", "shown"), [(None, "nothing"), ("['a', 'b']", "\"['a', 'b']\"")])
     def test_what_is_no_list_names_the_row(self, value: object, shown: str) -> None:
         assert f"a.jsonl has {shown} in row 1 of column 'tokens', where a list was expected" in sentence(
             {"tokens": [value], "tags": [["O"]]}
@@ -78,7 +88,7 @@ class TestColumns:
         assert sentence({"tokens": [[]], "tags": [[]]}).startswith("a.jsonl has no words")
 
     def test_half_a_surrogate_pair_is_made_harmless(self) -> None:
-        assert raw_tags({"tokens": [["a\ud800"]], "tags": [["O"]]}, None, None, "a").sentences == [["a?"]]
+        assert raw_tags(Table({"tokens": [["a\ud800"]], "tags": [["O"]]}, "a")).sentences == [["a?"]]
 
 
 class TestLabels:
@@ -92,6 +102,16 @@ class TestLabels:
         labels = TagLabels(given, raw("2 0 1"))
         assert labels.names == ["O", "B-PER", "I-PER"]
         assert labels.encode(raw("2 0 1", "O B-PER I-PER")).tags == [[0, 1, 2]] * 2
+
+    def test_numbers_mean_nothing_where_tags_have_only_names(self) -> None:
+        labels = TagLabels(["O", "B-PER", "I-PER"], raw("O"), numbered=False)
+        assert labels.encode(raw("O B-PER")).tags == [[0, 1]] and not labels.numbered
+        with pytest.raises(
+            DataError, match=r"has the tag '1' in sentence 1 \(at 'w1'\), a number, but the tags are know"
+        ):
+            labels.encode(raw("O 1"))
+        assert TagLabels(["O", "B-PER", "I-PER"], raw("O")).numbered
+        assert not TagLabels(["B-PER", "I-PER", "O"], raw("O")).numbered  # the order of a model's tags is another
 
     def test_other_schemes_are_rewritten_and_it_is_said(self) -> None:
         sample = raw("I-PER I-PER O I-LOC", "I-LOC B-LOC O I-PER")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from splade.data.delimited import find_delimiter, read_delimited
+from splade.errors import DataError
+
+PATH = Path("a.csv")
+TEXTS = ["well, this; is | it", "one\ttwo", 'he said "no"', "several\nlines, here", ""]
+LABELS = ["good", "bad", "good", "bad", "good"]
+
+
+def written(delimiter: str, header: tuple[str, str] = ("text", "label")) -> str:
+    stream = io.StringIO()
+    rows = csv.writer(stream, delimiter=delimiter)
+    rows.writerows([header, *zip(TEXTS, LABELS, strict=True)])
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+@pytest.mark.parametrize(("delimiter", "name"), [(",", "commas"), (";", "semicolons"), ("\t", "tabs"), ("|", "pipes")])
+def test_the_delimiter_is_found_and_said_if_it_is_not_the_usual(kind: str, delimiter: str, name: str) -> None:
+    columns, notes = read_delimited(written(delimiter), PATH, kind)
+    assert columns == {"text": TEXTS, "label": LABELS}
+    usual = {"csv": ",", "tsv": "\t"}[kind]
+    said = [] if delimiter == usual else [f"a.csv: {name} part the fields (data.delimiter can say otherwise)."]
+    assert notes == said
+
+
+def test_a_setting_goes_before_what_is_found() -> None:
+    assert read_delimited("a;b,c\n1;2,3\n", PATH, "csv", ";") == ({"a": ["1"], "b,c": ["2,3"]}, [])
+    assert read_delimited("a~b\n1~2\n", PATH, "csv", "~") == ({"a": ["1"], "b": ["2"]}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("text\nfirst; second\nthird\n", ","),  # one column
+        ("text\tlabel\nI like it, a lot\tgood\nno, not at all\tbad\n", "\t"),
+        ("text;label\n1,5;2,5\n", ";"),
+        ("text;label\n", ";"),
+        ("name, first;label\nx, y;1\nz;2\nw;3\n", ";"),  # a comma in the header too
+        ("text,label\na,1\nb;c,2\nd,e,3\n", ","),  # a row that is wrong
+        ("", ","),
+    ],
+)
+def test_other_characters_do_not_mislead(text: str, delimiter: str) -> None:
+    assert find_delimiter(text, ",") == delimiter
+
+
+def test_the_line_for_excel() -> None:
+    assert read_delimited("sep=;\r\na;b\r\n1;2\r\n", PATH, "csv") == ({"a": ["1"], "b": ["2"]}, [])
+
+
+def test_names_are_trimmed_and_columns_without_one_get_one() -> None:
+    columns, _ = read_delimited("text, label,,\na,1,x,y\n", PATH, "csv")
+    assert list(columns) == ["text", "label", "unnamed column 3", "unnamed column 4"]
+
+
+def test_a_name_twice() -> None:
+    with pytest.raises(DataError, match=r"names a column twice in its header \('a'\); give each its own name"):
+        read_delimited("a, a\n1,2\n", PATH, "csv")
+
+
+def test_a_row_of_another_width_names_row_and_line() -> None:
+    with pytest.raises(DataError, match=r"has 3 fields in row 2 \(line 5\), but its header names 2; quote fields"):
+        read_delimited('a,b\n"1\n2",3\n\n4,5,6\n', PATH, "csv")
