@@ -53,6 +53,9 @@ File = Annotated[
     ),
 ]
 Column = Annotated[str | None, typer.Option("--column", help="Column of --file to read.")]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of --file, where it is not Unicode, such as cp1252.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
 OwnFile = Annotated[
     Path | None,
@@ -172,7 +175,8 @@ def evaluate(
         check_output(output)
     loaded = LexicalSAE.from_pretrained(model)
     settings, max_length = measurement_settings(loaded, model, config, set_ or [], file)
-    test = load_test_split(settings.data, settings.seed, loaded.labels, loaded.task)
+    numbered = loaded.record.get("numbered_labels") is True
+    test = load_test_split(settings.data, settings.seed, loaded.labels, loaded.task, numbered)
     task = TASKS.get(loaded.task)(test, loaded.tokenizer, max_length, loaded.labels)
     notes = [*test.notes, *cut_notes("test", task, max_length)]
     frozen = None
@@ -197,6 +201,7 @@ def predict(
     texts: Texts = None,
     file: File = None,
     column: Column = None,
+    encoding: Encoding = None,
     as_json: AsJson = False,
     conll: Annotated[
         bool,
@@ -216,12 +221,12 @@ def predict(
         raise ConfigError("Both --json and --conll were given; choose one of them.")
     loaded = _load(model, topk, only_tagger=conll)
     if loaded.task == "tagging":
-        _tag(loaded, read_texts(texts, file, "tagging", column, _trained_on(loaded)), as_json, conll)
+        _tag(loaded, read_texts(texts, file, "tagging", column, _trained_on(loaded), encoding), as_json, conll)
         return
     from splade.inference import predict_batch
 
     cut = 0
-    for part in _parts(read_texts(texts, file, "classification", column, _trained_on(loaded))):
+    for part in _parts(read_texts(texts, file, "classification", column, _trained_on(loaded), encoding)):
         for p in predict_batch(loaded, part):
             cut += p.truncated
             if as_json:
@@ -271,6 +276,7 @@ def explain(
     texts: Texts = None,
     file: File = None,
     column: Column = None,
+    encoding: Encoding = None,
     target: Annotated[
         str | None, typer.Option("--target", help="Explain this label (tag) instead of the predicted one.")
     ] = None,
@@ -295,13 +301,13 @@ def explain(
     check_model_folder(model)
     loaded = _load(model, topk, only_tagger=word is not None or context)
     if loaded.task == "tagging":
-        wanted = read_texts(texts, file, "tagging", column, _trained_on(loaded))
+        wanted = read_texts(texts, file, "tagging", column, _trained_on(loaded), encoding)
         _explain_tags(loaded, wanted, as_json, top, word, target, context)
         return
     from splade.inference import explain_batch
     from splade.reporting.terminal import print_explanation
 
-    texts = read_texts(texts, file, "classification", column, _trained_on(loaded))
+    texts = read_texts(texts, file, "classification", column, _trained_on(loaded), encoding)
     explanations = (one for part in _parts(texts) for one in explain_batch(loaded, part, target))
     cut = 0
     for number, explanation in enumerate(explanations):
@@ -361,6 +367,22 @@ def _parts(texts: Sequence[OneText]) -> list[Sequence[OneText]]:
 def _say_cut(count: int, max_length: int, unit: str = "text") -> None:
     if count:
         err.print(f"{count} {unit}(s) were cut to the {max_length} tokens the model reads.", highlight=False)
+
+
+@app.command()
+@kindly
+def rehash(model: ModelFolder) -> None:
+    """Take a saved model for whole as it is now, after its files were changed on purpose.
+
+    A model is refused where one of its files is not as it was saved. This writes their hashes anew, once they make a
+    model that can be loaded.
+    """
+    from splade.models.saving import rehash_model
+
+    changed = rehash_model(model)
+    print(
+        f"{model}: {', '.join(changed)} taken as changed on purpose." if changed else f"{model}: nothing had changed."
+    )
 
 
 def _make_writable() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
@@ -27,6 +27,7 @@ def read_texts(
     task: Literal["classification"],
     column: str | None = None,
     trained: Mapping[str, str | None] | None = None,
+    encoding: str | None = None,
 ) -> list[str]: ...
 
 
@@ -37,6 +38,7 @@ def read_texts(
     task: Literal["tagging"],
     column: str | None = None,
     trained: Mapping[str, str | None] | None = None,
+    encoding: str | None = None,
 ) -> list[str] | list[list[str]]: ...
 
 
@@ -46,19 +48,21 @@ def read_texts(
     task: Task,
     column: str | None = None,
     trained: Mapping[str, str | None] | None = None,
+    encoding: str | None = None,
 ) -> list[str] | list[list[str]]:
     """Texts of the arguments, of a file, or of standard input; for a tagger also lists of words, from a file.
 
     `column`: the one of a file to read. `trained`: the settings of `data` that the model was trained with, where its
-    own column has a name.
+    own column has a name. `encoding`: that of a file which does not tell by itself.
     """
     wanted = list(texts or [])
-    if column is not None and file is None:
-        raise DataError(f"--column {column} was given without a --file to read it from; name the file.")
+    for option, value in (("--column", column), ("--encoding", encoding)):
+        if value is not None and file is None:
+            raise DataError(f"{option} {value} was given without a --file to read; name the file.")
     if file is not None:
         if wanted:
             raise DataError("Both texts and --file were given; give one of them.")
-        return _said_if_none(_of_file(file, task, column, trained or {}), f"The file {file}")
+        return _said_if_none(_of_file(file, task, column, trained or {}, encoding), f"The file {file}")
     if wanted == ["-"]:
         return _said_if_none(_of_input(), "Standard input")
     if "-" in wanted:
@@ -70,40 +74,44 @@ def read_texts(
 
 
 def _of_file(
-    file: Path, task: Task, column: str | None, trained: Mapping[str, str | None]
+    file: Path, task: Task, column: str | None, trained: Mapping[str, str | None], encoding: str | None
 ) -> list[str] | list[list[str]]:
     """A text a line; of a file with columns, as training reads them, the texts or, for a tagger, the words."""
-    from splade.config.schema import DataConfig
-    from splade.data.columns import TEXT_COLUMN, raw_texts
-    from splade.data.files import has_columns, read_columns, read_file
-    from splade.data.tags import TOKENS_COLUMN, raw_words
+    from splade.config.load import load_config
+    from splade.data.column_choice import TEXT_COLUMN, TOKENS_COLUMN, choose_texts
+    from splade.data.columns import raw_texts
+    from splade.data.files import has_columns, read_file, read_table
+    from splade.data.tags import raw_words
 
+    settings = {"tokens_column": column or trained.get("tokens_column"), "encoding": encoding}
+    data = load_config(base={"data": settings}).data
     if not has_columns(file):
         if column is not None:
             raise DataError(f"--column {column} was given, but {file} is read as one text a line; leave it out.")
-        return _lines(read_file(file, lambda stream, _: stream.read()))
+        return _lines(read_file(file, lambda stream, _: stream.read(), data.encoding))
     try:
-        columns = read_columns(file, task, DataConfig(tokens_column=column or trained.get("tokens_column")))
+        table = read_table(file, task, data)
     except OtherTaskError as error:
         raise DataError(f"{error.found}; name a file for {task}, or a .txt file with one text a line.") from None
-    if not columns:
+    for note in table.notes:
+        _say(note)
+    if not table.columns:
         return []
     of_words = [trained.get("tokens_column"), TOKENS_COLUMN] if task == "tagging" else []
     usual = [name for name in (*of_words, trained.get("text_column"), TEXT_COLUMN) if name]
-    chosen = _choose(columns, usual if column is None else [column], file)
-    if task == "tagging" and (chosen in of_words or any(isinstance(value, list) for value in columns[chosen])):
-        return raw_words(columns, chosen, str(file))
-    return raw_texts(columns, chosen, str(file))
-
-
-def _choose(columns: Iterable[str], wanted: Sequence[str], file: Path) -> str:
-    """The first column wanted that is there."""
-    there = list(columns)
-    for name in wanted:
-        if name in there:
-            return name
-    names = " or ".join(f"'{name}'" for name in dict.fromkeys(wanted))
-    raise DataError(f"{file} has no column {names}, only: {', '.join(there)}; name the one to read with --column.")
+    wanted = usual if column is None else [column]
+    chosen = next((name for name in wanted if name in table.columns), None)
+    if chosen is None and (column is not None or task == "tagging"):
+        names = " or ".join(f"'{name}'" for name in dict.fromkeys(wanted))
+        there = ", ".join(table.columns)
+        raise DataError(f"{file} has no column {names}, only: {there}; name the one to read with --column.")
+    if chosen is None:
+        chosen, notes = choose_texts(table)
+        for note in notes:
+            _say(note)
+    if task == "tagging" and (chosen in of_words or any(isinstance(value, list) for value in table.columns[chosen])):
+        return raw_words(table.columns, chosen, str(file))
+    return raw_texts(table.columns, chosen, str(file))
 
 
 def _of_input() -> list[str]:

@@ -193,8 +193,7 @@ def _train(config: Config, *, resume: bool, overwrite: bool, console: Console | 
     if main:
         remove_other_results(folder, fingerprint(config, run.dataset))
         write_config(config)
-        experiment = {key: value for key, value in asdict(from_anywhere(config)).items() if key != "output_dir"}
-        run.model.save_pretrained(folder / "model", dataset=run.dataset.name, seed=config.seed, experiment=experiment)
+        run.model.save_pretrained(folder / "model", **training_record(config, run.dataset))
     run.accelerator.wait_for_everyone()
     if not outcome.satisfied:
         asked, advice = "cross-entropy", "Train longer"
@@ -205,6 +204,18 @@ def _train(config: Config, *, resume: bool, overwrite: bool, console: Console | 
             f"was kept. {advice}."
         )
     return TrainedRun(**vars(run), outcome=outcome)
+
+
+def training_record(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> dict[str, Any]:
+    """What is saved beside a trained model, so that it can be measured again and texts like its own be read."""
+    experiment = {key: value for key, value in asdict(from_anywhere(config)).items() if key != "output_dir"}
+    experiment["data"] |= dataset.columns  # those that were found, so that they need not be again
+    return {
+        "dataset": dataset.name,
+        "seed": config.seed,
+        "numbered_labels": dataset.numbered,
+        "experiment": experiment,
+    }
 
 
 def run_experiment(

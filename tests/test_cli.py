@@ -130,7 +130,8 @@ UNRULY = "a\tb\nc\r\nd\x0be\x0cf\x1cg\x1dh\x1ei\x85j\u2028k\u2029l\x1b[31mm\x00n
 class TestPredict:
     def test_a_line_a_text_and_three_fields_whatever_a_text_holds(self, model: Path, tmp_path: Path) -> None:
         texts = [UNRULY, "", "[red]a[/red]", " \n "]
-        path = write_csv(tmp_path / "mine.csv", texts, [0] * 4)
+        path = tmp_path / "mine.jsonl"  # the one format that can hold them all
+        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         done = run_cli("predict", "--model", model, "--file", path)
         lines = done.stdout.splitlines()
         assert len(lines) == 4 and all(len(line.split("\t")) == 3 for line in lines)
@@ -160,6 +161,7 @@ class TestPredict:
         record = read_json(trained / "lexical_sae.json")
         record["experiment"]["data"]["text_column"] = "review"
         (trained / "lexical_sae.json").write_text(json.dumps(record))
+        rehash_model(trained)
         own = write_csv(tmp_path / "own.csv", TEXTS, ["other"] * 3, header=("review", "text"))
         usual = write_csv(tmp_path / "usual.csv", TEXTS, ["other"] * 3)
         for path in (own, usual):
@@ -167,12 +169,16 @@ class TestPredict:
             assert [one["text"] for one in objects(done.stdout)] == TEXTS
         done = run_cli(command, "--model", trained, "--json", "--file", own, "--column", "text")
         assert [one["text"] for one in objects(done.stdout)] == ["other"] * 3
-        neither = write_csv(tmp_path / "none.csv", TEXTS, TEXTS, header=("body", "title"))
+        found = write_csv(tmp_path / "found.csv", TEXTS, range(3), header=("body", "id"))
+        done = run_cli(command, "--model", trained, "--json", "--file", found)
+        assert [one["text"] for one in objects(done.stdout)] == TEXTS
+        assert "The texts are the column 'body' (--column can name another)." in done.stderr
+        neither = write_csv(tmp_path / "none.csv", TEXTS, TEXTS, header=("one", "other"))
         done = run_cli(command, "--model", trained, "--file", neither)
-        expect_sentence(done, "has no column 'review' or 'text', only: body, title; name the one to read with --column")
-        assert run_cli(command, "--model", trained, "--file", neither, "--column", "body").exit_code == 0
-        done = run_cli(command, "--model", trained, "--file", neither, "--column", "bdy")
-        expect_sentence(done, "has no column 'bdy', only: body, title")
+        expect_sentence(done, "has no column 'text', and which other has the texts is not clear", "with --column.")
+        assert run_cli(command, "--model", trained, "--file", neither, "--column", "one").exit_code == 0
+        done = run_cli(command, "--model", trained, "--file", neither, "--column", "oen")
+        expect_sentence(done, "has no column 'oen', only: one, other")
 
     def test_a_column_is_of_a_file_with_columns(self, model: Path, tmp_path: Path) -> None:
         expect_sentence(run_cli("predict", "--model", model, "--column", "a", "good"), "without a --file")
@@ -263,6 +269,7 @@ class TestEvaluate:
         record = read_json(trained / "lexical_sae.json")
         record["experiment"]["training"]["sparsity_target"] = 0.7
         (trained / "lexical_sae.json").write_text(json.dumps(record))
+        rehash_model(trained)
         config = {"data": {f"{part}_file": str(toy_run.data / f"{part}.csv") for part in ("train", "test")}}
         (tmp_path / "data.yaml").write_text(yaml.safe_dump(config))
         found = [
@@ -283,6 +290,7 @@ class TestEvaluate:
         data = dict.fromkeys(("validation_file", "test_file")) | {"train_file": "mine.csv", name: "mine.csv"}
         record["experiment"]["data"] |= data
         (trained / "lexical_sae.json").write_text(json.dumps(record))
+        rehash_model(trained)
         parts = (f"data.{name} mine.csv, from a folder that its record does not name", f"--set data.{name}=", "--file")
         expect_sentence(run_cli("evaluate", "--model", trained), *parts)
         write_csv(tmp_path / "mine.csv", ["charming", "dull"] * 20, ["positive", "negative"] * 20)
@@ -298,7 +306,9 @@ class TestEvaluate:
 
     def test_a_file_without_labels(self, model: Path, tmp_path: Path) -> None:
         path = write_csv(tmp_path / "own.csv", ["charming", "dull"], [1, 2], header=("text", "id"))
-        expect_sentence(run_cli("evaluate", "--model", model, "--file", path), "has no column 'label', only: text, id")
+        expect_sentence(
+            run_cli("evaluate", "--model", model, "--file", path), "has no column 'label'", "data.label_column"
+        )
 
     def test_output_replaces_nothing_but_figures(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
         run = shutil.copytree(toy_run.folder, tmp_path / "run")
@@ -481,7 +491,7 @@ def test_a_full_disk_behind_standard_output(model: Path, command: str) -> None:
     with open("/dev/full", "w") as full:
         done = fresh(command, "--model", model, "good", stdout=full, stderr=subprocess.PIPE)
     said = done.stderr.decode()
-    assert done.returncode == 2 and said.startswith("The output could not be written (No space left on device)")
+    assert done.returncode == 2 and said.startswith("The output could not be read or written (No space left on device)")
     assert len(said.splitlines()) == 1
 
 
@@ -507,6 +517,7 @@ def test_help_lists_the_commands() -> None:
         "evaluate",
         "predict",
         "explain",
+        "rehash",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))
 
@@ -515,3 +526,52 @@ def test_help_says_what_json_each_command_prints() -> None:
     helps = {command: run_cli(command, "--help").stdout for command in ("evaluate", "predict", "explain")}
     assert "one JSON object a text" not in helps["evaluate"] and "as one JSON object" in helps["evaluate"]
     assert all("one JSON object a text" in helps[command] for command in ("predict", "explain"))
+
+
+def test_a_change_on_purpose_is_taken_over(model: Path, tmp_path: Path) -> None:
+    changed = shutil.copytree(model, tmp_path / "model")
+    record = read_json(changed / "lexical_sae.json")
+    (changed / "lexical_sae.json").write_text(json.dumps({**record, "labels": ["good", "bad"]}))
+    expect_sentence(run_cli("predict", "--model", changed, "charming"), "lexical-sae rehash --model")
+    done = run_cli("rehash", "--model", changed)
+    assert done.exit_code == 0 and "lexical_sae.json taken as changed on purpose" in done.stdout
+    assert run_cli("predict", "--model", changed, "charming").stdout.startswith("bad\t")
+    assert "nothing had changed" in run_cli("rehash", "--model", changed).stdout
+
+
+class TestNumbersForNames:
+    """Class names are known by their numbers only where data or settings have ordered them."""
+
+    @pytest.fixture
+    def numbers(self, toy_run: ToyRun, tmp_path: Path) -> Path:
+        """The test texts with 1 for positive; in the alphabet, positive is 1 too, by chance alone."""
+        texts, labels = toy_reviews(30, seed=9)
+        return write_csv(tmp_path / "numbers.csv", texts, labels)
+
+    def test_a_model_that_knows_names_alone_refuses_them(self, model: Path, numbers: Path) -> None:
+        done = run_cli("evaluate", "--model", model, "--file", numbers)
+        expect_sentence(done, "negative, positive", "data.labels")
+
+    def test_a_model_whose_labels_were_ordered_reads_them(self, toy_run: ToyRun, numbers: Path, tmp_path: Path) -> None:
+        ordered = toy_run.sets(tmp_path / "out", data__labels=["negative", "positive"], training__max_steps=6)
+        assert run_cli("train", *ordered).exit_code == 0
+        assert run_cli("evaluate", "--model", tmp_path / "out" / "model", "--file", numbers).exit_code == 0
+
+
+def test_what_training_found_is_found_again(toy_run: ToyRun, tmp_path: Path) -> None:
+    """Columns that were found are on record: a file to predict on or to measure by has the same."""
+    texts, labels = toy_reviews(120, seed=3)
+    rows = [
+        f"{number};{'good' if label else 'bad'};{text}"
+        for number, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["id;opinion;what people wrote", *rows]) + "\n")
+    given = ("data.train_file", "data.validation_file", "data.test_file")
+    settings = [each for each in toy_run.settings if not each.startswith((*given, "output_dir"))]
+    out = tmp_path / "out"
+    done = run_cli("train", path, *sets([*settings, f"output_dir={out}", "training.max_steps=6"]))
+    assert done.exit_code == 0, done.output
+    assert "column 'what people wrote'" in done.stderr and "column 'opinion'" in done.stderr
+    assert len(run_cli("predict", "--model", out / "model", "--file", path).stdout.splitlines()) == 120
+    assert run_cli("evaluate", "--model", out / "model", "--file", path).exit_code == 0

@@ -14,6 +14,7 @@ import yaml
 
 from splade.data.files import read_columns
 from splade.models import pretrained
+from splade.models.saving import rehash_model
 from tests.builders import TAGS
 from tests.runs import ToyRun, expect_sentence, read_json, run_cli, sets, write_conll, write_csv
 
@@ -91,6 +92,7 @@ class TestPredict:
         record = read_json(trained / "lexical_sae.json")
         record["experiment"]["data"]["tokens_column"] = "2"
         (trained / "lexical_sae.json").write_text(json.dumps(record))
+        rehash_model(trained)
         (tmp_path / "a.conll").write_text("1 john X\n2 saw X\n\n")
         (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["john", "saw"], "text": "mary", "n": 3}) + "\n")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from splade.data.column_profile import Profile, profile
 from splade.data.delimited import UNNAMED
@@ -40,6 +40,13 @@ class Part:
     """Whether a column of such a name can be meant."""
     must_be: Callable[[Profile], bool]
     """Whether a column of any name is probably meant."""
+    option: str = ""
+    """What names it on a command line that has no such setting."""
+
+    @property
+    def named_by(self) -> str:
+        """What a user names it with."""
+        return self.option or f"data.{self.setting}"
 
 
 TEXTS = Part(
@@ -111,13 +118,14 @@ def choose_columns(table: Table, wanted: Mapping[Part, str | None]) -> Choice:
     notes = []
     for part in (part for part in wanted if part not in chosen):
         chosen[part] = _find(table, part, chosen.values())
-        notes.append(f"The {part.plural} are the column '{chosen[part]}' (data.{part.setting} can name another).")
+        notes.append(f"The {part.plural} are the column '{chosen[part]}' ({part.named_by} can name another).")
     return Choice({part.setting: name for part, name in chosen.items()}, tuple(notes))
 
 
 def choose_texts(table: Table, wanted: str | None = None) -> tuple[str, tuple[str, ...]]:
     """The column of texts to predict on: ``wanted`` where there is such a one, else what can be meant; with notes."""
-    choice = choose_columns(table, {TEXTS: wanted if wanted in table.columns else None})
+    texts = replace(TEXTS, option="--column")
+    choice = choose_columns(table, {texts: wanted if wanted in table.columns else None})
     return choice.columns[TEXTS.setting], choice.notes
 
 
@@ -176,7 +184,7 @@ def _unclear(table: Table, part: Part, profiles: Mapping[str, Profile]) -> DataE
     looks = ", ".join(f"{name} ({column})" for name, column in profiles.items()) or "none"
     return DataError(
         f"{table.origin} has no column '{usual}', and which other has the {part.plural} is not clear: {looks}; name it "
-        f"with data.{part.setting}.{_suggested(usual, part, profiles)}"
+        f"with {part.named_by}.{_suggested(usual, part, profiles)}"
     )
 
 
@@ -184,12 +192,12 @@ def _missing(table: Table, part: Part, name: str, taken: Sequence[str]) -> DataE
     profiles = {each: profile(values) for each, values in table.columns.items() if each not in taken}
     return DataError(
         f"{table.origin} has no column '{name}', only: {', '.join(table.columns) or 'none'}; name the right one with "
-        f"data.{part.setting}.{_suggested(name, part, profiles)}"
+        f"{part.named_by}.{_suggested(name, part, profiles)}"
     )
 
 
 def _suggested(name: str, part: Part, profiles: Mapping[str, Profile]) -> str:
     """The nearest name, of columns that can be meant and do not look as if they played another part."""
-    others = [each for each in (TEXTS, LABELS, WORDS, TAGS) if each is not part]
+    others = [each for each in (TEXTS, LABELS, WORDS, TAGS) if each.setting != part.setting]
     fit = {each: column for each, column in profiles.items() if part.may_be(column)}
     return nearest(name, [each for each, column in fit.items() if not any(other.must_be(column) for other in others)])

@@ -56,7 +56,10 @@ def _undecodable(data: bytes, path: Path, encoding: str, error: UnicodeError) ->
     name = "UTF-8" if encoding in (USUAL, "utf-8-sig") else encoding
     likely = _without_mark(data) or _western(data)
     if likely and likely != encoding:
-        advice = f"it looks like {likely}, so if that is right, read it with --set data.encoding={likely}"
+        advice = (
+            f"it looks like {likely}, so if that is right, read it with --set data.encoding={likely} (predict and "
+            f"explain: --encoding {likely})"
+        )
     else:
         advice = "save it as UTF-8, or name its encoding with data.encoding, such as cp1252, cp1251 or gb18030"
     return DataError(f"The file {path} is not {name} text{place}; {advice}.")

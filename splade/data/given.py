@@ -13,7 +13,8 @@ from functools import partial
 from operator import index
 from typing import Any, Generic, Protocol, TypeVar
 
-from splade.data.columns import clean_text, listed
+from splade.data.columns import listed
+from splade.data.encoding import clean_text
 from splade.errors import ConfigError, DataError, nearest
 
 Sentence = str | Sequence[str]

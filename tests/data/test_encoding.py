@@ -37,7 +37,7 @@ def test_others_are_read_as_the_setting_says(encoding: str) -> None:
 def test_western_text_is_recognised_but_not_taken_for_granted() -> None:
     assert sentence(FRENCH.encode("cp1252")) == (
         "The file a.csv is not UTF-8 text at line 2; it looks like cp1252, so if that is right, read it with "
-        "--set data.encoding=cp1252."
+        "--set data.encoding=cp1252 (predict and explain: --encoding cp1252)."
     )
 
 
