@@ -181,6 +181,8 @@ class TestExplain:
 
     def test_refuses_in_one_sentence(self, model: Path, toy_run: ToyRun) -> None:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, TEXTS[0]), "Word 9 was asked for", "6 word")
+        done = run_cli("explain", "--model", model, "--word", 9, "john\nsaw\x1b[31m")
+        assert done.stderr.startswith("Word 9 was asked for, but 'john saw [31m' has") and done.stderr.count("\n") == 1
         done = run_cli("explain", "--model", model, "--target", "per", TEXTS[0])
         expect_sentence(done, "no label 'per'", "Did you mean 'B-PER' or 'I-PER'?")
         done = run_cli("explain", "--model", toy_run.folder / "model", "--word", 0, "good")
