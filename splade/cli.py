@@ -16,6 +16,7 @@ from splade.given_texts import read_texts
 from splade.kindly import err, kindly
 from splade.models.folder import check_model_folder
 from splade.reporting.results_table import print_results
+from splade.utils.startup import startup
 
 if TYPE_CHECKING:
     from splade.config.schema import Config, Task
@@ -26,6 +27,9 @@ OneText = TypeVar("OneText")
 
 # Texts read before their answers are printed: enough of them to batch those of similar length.
 TEXTS_AT_A_TIME = 256
+
+# transformers loads it for the losses of object detectors, which takes a third of a second.
+UNUSED = ("scipy",)
 
 app = typer.Typer(
     help="Text classifiers and entity taggers whose every prediction is, exactly, a short sum of named words.",
@@ -104,7 +108,8 @@ def train_with(
             f"The settings say task: {settings.task}, but this command is for {task}; leave task out, or use "
             "'lexical-sae train'."
         )
-    from splade.pipelines import prepare, run_experiment  # seconds of imports, once the settings are right
+    with startup():
+        from splade.pipelines import prepare, run_experiment  # seconds of imports, once the settings are right
 
     if dry_run:
         ready = prepare(settings, resume=resume, overwrite=overwrite, dry_run=True)
@@ -142,12 +147,13 @@ def evaluate(
 ) -> None:
     """Measure a saved model on a test split."""
     check_model_folder(model)
-    from splade.config.load import load_config
-    from splade.data.loader import load_test_split
-    from splade.models.backbone import Backbone
-    from splade.models.lexical_sae import LexicalSAE
-    from splade.pipelines import evaluate_model
-    from splade.training.task import TASKS
+    with startup():
+        from splade.config.load import load_config
+        from splade.data.loader import load_test_split
+        from splade.models.backbone import Backbone
+        from splade.models.lexical_sae import LexicalSAE
+        from splade.pipelines import evaluate_model
+        from splade.training.task import TASKS
 
     if output is not None:
         _check_writable(output)
@@ -238,9 +244,10 @@ def predict(
 
 def _load(folder: Path, topk: int | None, only_tagger: bool) -> LexicalSAE:
     """A saved model, capped as asked; `only_tagger`: whether something was asked for that only a tagger can do."""
-    from splade.models.lexical_sae import LexicalSAE, check_task
+    with startup(without=UNUSED):
+        from splade.models.lexical_sae import LexicalSAE, check_task
 
-    model = LexicalSAE.from_pretrained(folder)
+        model = LexicalSAE.from_pretrained(folder)
     if only_tagger or topk is not None:
         check_task(model, "tagging")
     if topk is not None:

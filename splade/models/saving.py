@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from accelerate import init_empty_weights
 from safetensors.torch import load_file, save_file
+from torch import nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
 from splade.config.load import config_from_dict
@@ -77,8 +80,12 @@ def _not_written(folder: Path, reason: object) -> ModelError:
     )
 
 
-def load_model(folder: Path) -> LexicalSAE:
-    """Read a folder written by `save_model`, after checking the weights against their hash."""
+def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
+    """Read a folder written by `save_model`, after checking the weights against their hash.
+
+    `draw`: first start the backbone from random weights, which the saved ones replace. It takes longer and moves the
+    random generator on, as trainings that go on from a saved model have always seen it.
+    """
     from splade.models.lexical_sae import LexicalSAE
 
     check_model_folder(folder)
@@ -94,7 +101,8 @@ def load_model(folder: Path) -> LexicalSAE:
                 f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again."
             )
         config = config_from_dict({"model": settings["model"]}, str(folder / SETTINGS)).model
-        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"])
+        with nullcontext() if draw else init_empty_weights(include_buffers=False):
+            backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"])
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
@@ -109,6 +117,7 @@ def load_model(folder: Path) -> LexicalSAE:
             blank=True,
             task=settings.get("task", "classification"),  # models saved before there was tagging
         )
+        _allocate(model)
         model.load_state_dict(load_file(folder / WEIGHTS))
     except LexicalSAEError:
         raise
@@ -119,9 +128,21 @@ def load_model(folder: Path) -> LexicalSAE:
     return model
 
 
+def _allocate(model: LexicalSAE) -> None:
+    """Give memory to what has only a shape so far and will be loaded; a tensor in two places stays one.
+
+    Whatever is not loaded must not be memory that nobody wrote: it keeps its shape only, and any use of it fails.
+    """
+    for tensor in model.state_dict(keep_vars=True).values():
+        if tensor.is_meta:
+            memory = torch.empty_like(tensor, device="cpu")
+            whole = nn.Parameter(memory, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else memory
+            torch.utils.swap_tensors(tensor, whole)
+
+
 def load_backbone(folder: Path) -> tuple[Backbone, PreTrainedTokenizerFast]:
     """The backbone of a saved model with the scores over the vocabulary it has learned, to start another from."""
-    model = load_model(folder)
+    model = load_model(folder, draw=True)
     backbone = model.backbone.requires_grad_(True)
     backbone.set_decoder_bias(model.encoder.bias)
     if model.config.train_decoder:
