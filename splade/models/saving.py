@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from contextlib import nullcontext
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from accelerate import init_empty_weights
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
@@ -101,8 +99,7 @@ def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
                 f"{folder / WEIGHTS} is damaged: it does not match its hash; copy or train the model again."
             )
         config = config_from_dict({"model": settings["model"]}, str(folder / SETTINGS)).model
-        with nullcontext() if draw else init_empty_weights(include_buffers=False):
-            backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"])
+        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), settings["head"], empty=not draw)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
