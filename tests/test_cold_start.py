@@ -10,14 +10,14 @@ import pytest
 from tests.runs import ToyRun
 
 RUN = """
-import sys
+import gc, sys
 from splade.cli import main
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
 finally:
-    print(*sys.modules, file=sys.stderr)
+    print(*sys.modules, "frozen" if gc.get_freeze_count() else "", file=sys.stderr)
 """
 
 # Libraries that only training, measuring or drawing needs, and what of our own brings them along.
@@ -42,6 +42,7 @@ def loaded(*arguments: object) -> set[str]:
 def test_a_prediction_loads_what_it_needs(toy_run: ToyRun, command: str) -> None:
     found = loaded(command, "--model", toy_run.folder / "model", "a charming film")
     assert "torch" in found and sorted(found & NOT_TO_PREDICT) == []
+    assert "frozen" in found  # or the garbage collector would go through all of it again and again
 
 
 def test_a_tagger_loads_what_it_needs(toy_tagger: ToyRun) -> None:
