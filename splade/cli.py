@@ -18,6 +18,7 @@ from splade.kindly import err, kindly
 from splade.models.folder import check_model_folder
 from splade.reporting.results_table import print_results
 from splade.utils.one_line import one_line
+from splade.utils.startup import startup
 
 if TYPE_CHECKING:
     from splade.config.schema import Task
@@ -28,6 +29,9 @@ OneText = TypeVar("OneText")
 
 # Texts read before their answers are printed: enough of them to batch those of similar length.
 TEXTS_AT_A_TIME = 256
+
+# transformers loads it for the losses of object detectors, which takes a third of a second.
+UNUSED = ("scipy",)
 
 app = typer.Typer(
     help="Text classifiers and entity taggers whose every prediction is, exactly, a short sum of named words.",
@@ -128,7 +132,8 @@ def train_with(
         )
     for sentence in decided:
         err.print(sentence, highlight=False, markup=False, soft_wrap=True)
-    from splade.pipelines import overview, prepare, run_experiment  # seconds of imports, once the settings are right
+    with startup():  # seconds of imports, once the settings are right
+        from splade.pipelines import overview, prepare, run_experiment
 
     if dry_run:
         ready = prepare(settings, resume=resume, overwrite=overwrite, dry_run=True)
@@ -163,13 +168,14 @@ def evaluate(
 ) -> None:
     """Measure a saved model on a test split."""
     check_model_folder(model)
-    from splade.data.loader import load_test_split
-    from splade.figures_file import check_output, write_figures
-    from splade.measurement import measurement_settings
-    from splade.models.backbone import Backbone
-    from splade.models.lexical_sae import LexicalSAE
-    from splade.pipelines import cut_notes, evaluate_model
-    from splade.training.task import TASKS
+    with startup():
+        from splade.data.loader import load_test_split
+        from splade.figures_file import check_output, write_figures
+        from splade.measurement import measurement_settings
+        from splade.models.backbone import Backbone
+        from splade.models.lexical_sae import LexicalSAE
+        from splade.pipelines import cut_notes, evaluate_model
+        from splade.training.task import TASKS
 
     if output is not None:
         check_output(output)
@@ -238,9 +244,10 @@ def predict(
 
 def _load(folder: Path, topk: int | None, only_tagger: bool) -> LexicalSAE:
     """A saved model, capped as asked; `only_tagger`: whether something was asked for that only a tagger can do."""
-    from splade.models.lexical_sae import LexicalSAE, check_task
+    with startup(without=UNUSED):
+        from splade.models.lexical_sae import LexicalSAE, check_task
 
-    model = LexicalSAE.from_pretrained(folder)
+        model = LexicalSAE.from_pretrained(folder)
     if only_tagger or topk is not None:
         check_task(model, "tagging")
     if topk is not None:

@@ -95,8 +95,8 @@ def prepare(
 ) -> PreparedRun:
     """Load data and backbone and build model and trainer; whatever is wrong with the settings shows here.
 
-    An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it. A `dry_run` leaves out the
-    masked-LM warm-up.
+    An earlier run in `output_dir` is an error, unless to `resume` it or to `overwrite` it. A `dry_run` leaves out what
+    takes long and can find nothing wrong: the masked-LM warm-up, the table of neighbours and the thresholds' start.
     """
     started = time.perf_counter()
     config = resolved(config)
@@ -134,10 +134,12 @@ def prepare(
         max_length=max_length,
         dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
         senses=choose_senses(config.model, backbone, tokenizer, train.encoded, config.seed),
+        blank=dry_run,
         task=config.task,
     )
     model.to(accelerator.device)
-    calibrate(model, train, config)
+    if not dry_run:
+        calibrate(model, train, config)
     lexicon_meter(model, config.evaluation)  # a wrong lexicon must not come to light after an hour of training
     trainer = Trainer(
         model,

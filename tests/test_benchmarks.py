@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import encode, projection, training, whole
+from benchmarks import cold, encode, projection, training, whole
 from benchmarks.measure import Goal, Measurement, Result, Rival, compare, once, seconds_ratio
 from benchmarks.projection import Problem, Size
 from splade.errors import DataError, LexicalSAEError
@@ -135,6 +135,24 @@ def test_encode_reports_every_rival_and_goal(
     assert [each["goal"] for each in figures["goals"]] == [">= 2.5", "<= 0.45", ">= 4.5", "<= 0.45"]
 
 
+def test_a_cold_start_is_told_part_by_part(tiny_backbone_path: Path) -> None:
+    (result,) = cold.run(rounds=1, backbone=str(tiny_backbone_path))
+    command, alone, *parts = result.measurements
+    seconds = {each.name.strip(): each.best for each in parts}
+    assert list(seconds)[:4] == ["interpreter", "command line", "import torch", "other imports"]
+    assert {name.partition(": ")[2] for name in seconds if name.startswith("model folder")} == {
+        *("hash", "backbone", "tokenizer", "vocabulary", "weights", "the rest")
+    }
+    assert all(value >= 0 for value in seconds.values()) and 0 < alone.best < sum(seconds.values())
+    assert [goal.value for goal in result.goals] == [command.best / alone.best, command.best]
+
+
+def test_a_process_that_fails_is_no_measurement(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(LexicalSAEError, match="failed"):
+        cold.run_process("-c", "raise SystemExit('no room')")
+    assert "no room" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_call_trains_on_from_the_last_one(tiny_backbone_path: Path, tmp_path: Path, dense: bool) -> None:
     _write_imdb(tmp_path, toy_reviews(64)[0])
@@ -185,9 +203,9 @@ def test_whole_trainings_are_done_only_when_named(tmp_path: Path, monkeypatch: p
     benchmarks = {name: lambda rounds, name=name: called.append(name) or [] for name in command.BENCHMARKS}
     monkeypatch.setattr(command, "BENCHMARKS", benchmarks)
     monkeypatch.setattr("sys.argv", ["benchmarks", "--output", str(tmp_path / "b.json")])
-    assert command.main() == 0 and called == ["projection", "training", "encode"]
+    assert command.main() == 0 and called == ["projection", "training", "encode", "cold"]
     monkeypatch.setattr("sys.argv", ["benchmarks", "whole", "--output", str(tmp_path / "b.json")])
-    assert command.main() == 0 and called[3:] == ["whole"]
+    assert command.main() == 0 and called[4:] == ["whole"]
 
 
 @pytest.mark.parametrize("job", training.JOBS, ids=lambda job: job.title)
@@ -261,4 +279,4 @@ def test_an_unknown_benchmark_is_refused(monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert "the choices are: projection, training, encode, whole" in capsys.readouterr().err
+    assert "the choices are: projection, training, encode, cold, whole" in capsys.readouterr().err

@@ -21,6 +21,7 @@ from splade.config.load import load_config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
+from splade.models import support
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import measure_again, prepare, run_experiment, setup_and_train
 from splade.run_folder import LOCK, OWNER, check_output_dir, held, run_id, write_config
@@ -157,6 +158,19 @@ class TestRepeats:
             starts.append(run.model.encoder.gate.theta[0].item())
         assert starts[0] == starts[1] != starts[2]
         assert starts[3] < starts[0]  # more tokens are to be active
+
+    def test_a_dry_run_leaves_out_what_takes_long_and_finds_nothing_wrong(
+        self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def too_long(*_: object) -> None:
+            raise AssertionError("this takes long")
+
+        monkeypatch.setattr(support, "_nearest_words", too_long)
+        monkeypatch.setattr(pipelines, "calibrate", too_long)
+        config = toy_run.config(tmp_path, model__support="neighbourhood")
+        assert prepare(config, dry_run=True).trainer.total == 16
+        with pytest.raises(AssertionError, match="takes long"):
+            prepare(config)
 
     def test_the_texts_explained_in_the_report_follow_the_seed(self, toy_run: ToyRun, tmp_path: Path) -> None:
         run, explained = prepare(toy_run.config(tmp_path, evaluation__explain_samples=3)), []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
+from accelerate import init_empty_weights
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -107,10 +108,16 @@ class Backbone(nn.Module):
         return backbone, tokenizer
 
     @classmethod
-    def from_config(cls, config: PretrainedConfig, head: Head) -> Backbone:
-        """The same structure with random weights, to load a saved state dict into."""
-        # A copy, because building a model writes into its config.
-        return cls(AutoModelForMaskedLM.from_config(copy.deepcopy(config), dtype=torch.float32), head).eval()
+    def from_config(cls, config: PretrainedConfig, head: Head, *, empty: bool = False) -> Backbone:
+        """The same structure with random weights, to load a saved state dict into; `empty`: with their shapes only."""
+        config = copy.deepcopy(config)  # building a model writes into it
+        if not empty:
+            return cls(AutoModelForMaskedLM.from_config(config, dtype=torch.float32), head).eval()
+        with init_empty_weights(include_buffers=False):
+            model = AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
+        model.tie_weights()  # what is one tensor in two places became two
+        with torch.device("meta"):
+            return cls(model, head).eval()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Hidden states (B, L, d) of token ids (B, L); positions whose mask is 0 are padding."""
@@ -131,7 +138,7 @@ class Backbone(nn.Module):
     def decoder(self) -> tuple[Tensor, Tensor]:
         """Copies of the output embedding E (V, d) and its bias b (V,) to start from.
 
-        In a backbone made by :meth:`from_config` their shapes are right and their values random.
+        Of a backbone made by :meth:`from_config` only their shapes are right: the values are random, or there are none.
         """
         weight = self.decoder_rows(slice(None))
         return weight, self._decoder_bias.to(weight, copy=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
 from splade.errors import LexicalSAEError, ModelError
@@ -85,22 +86,26 @@ def write_settings(folder: Path, settings: dict[str, Any], names: Iterable[str])
     return settings
 
 
-def load_model(folder: Path) -> LexicalSAE:
-    """Read a folder written by `save_model`, after checking every file against its hash."""
+def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
+    """Read a folder written by `save_model`, after checking every file against its hash.
+
+    `draw`: first start the backbone from random weights, which the saved ones replace. It takes longer and moves the
+    random generator on, as trainings that go on from a saved model have always seen it.
+    """
     check_model_folder(folder)
     settings = read_settings(folder)
     check_format(folder, settings)
     check_hashes(folder, settings)
-    return build_model(folder, settings)
+    return build_model(folder, settings, draw=draw)
 
 
-def build_model(folder: Path, settings: dict[str, Any]) -> LexicalSAE:
-    """The model that the files of a folder make, whatever their hashes."""
+def build_model(folder: Path, settings: dict[str, Any], *, draw: bool = False) -> LexicalSAE:
+    """The model that the files of a folder make, whatever their hashes; `draw` as in `load_model`."""
     from splade.models.lexical_sae import LexicalSAE
 
     saved = check_settings(folder, settings)
     try:
-        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), saved.head)
+        backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), saved.head, empty=not draw)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
@@ -115,6 +120,7 @@ def build_model(folder: Path, settings: dict[str, Any]) -> LexicalSAE:
             blank=True,
             task=saved.task,
         )
+        _allocate(model)
         model.load_state_dict(load_file(folder / WEIGHTS))
     except LexicalSAEError:
         raise
@@ -123,6 +129,18 @@ def build_model(folder: Path, settings: dict[str, Any]) -> LexicalSAE:
         raise ModelError(f"The model in {folder} cannot be read ({reason}); copy or train it again.") from error
     model.record = settings
     return model
+
+
+def _allocate(model: LexicalSAE) -> None:
+    """Give memory to what has only a shape so far and will be loaded; a tensor in two places stays one.
+
+    Whatever is not loaded must not be memory that nobody wrote: it keeps its shape only, and any use of it fails.
+    """
+    for tensor in model.state_dict(keep_vars=True).values():
+        if tensor.is_meta:
+            memory = torch.empty_like(tensor, device="cpu")
+            whole = nn.Parameter(memory, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else memory
+            torch.utils.swap_tensors(tensor, whole)
 
 
 @torch.no_grad()
@@ -147,7 +165,7 @@ def rehash_model(folder: Path) -> list[str]:
 
 def load_backbone(folder: Path) -> tuple[Backbone, PreTrainedTokenizerFast]:
     """The backbone of a saved model with the scores over the vocabulary it has learned, to start another from."""
-    model = load_model(folder)
+    model = load_model(folder, draw=True)
     backbone = model.backbone.requires_grad_(True)
     backbone.set_decoder_bias(model.encoder.bias)
     if model.config.train_decoder:

@@ -20,8 +20,8 @@ from splade.models.backbone import Backbone, Head
 from splade.models.folder import SETTINGS, WEIGHTS, WRITING, file_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.record import FORMAT
-from splade.models.saving import library_versions, rehash_model
-from tests.builders import build_backbone_folder, build_model, encode, toy_reviews
+from splade.models.saving import library_versions, load_model, rehash_model
+from tests.builders import FAMILIES, build_backbone_folder, build_model, encode, toy_reviews
 
 TEXTS = [*toy_reviews(12)[0], "unwatchable unlovely", "", "ü 👍"]
 
@@ -60,6 +60,37 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, support: str, family: 
     assert settings["sha256"] == content_hash
     assert settings["files"][WEIGHTS] == hashlib.sha256((tmp_path / "model" / WEIGHTS).read_bytes()).hexdigest()
     assert {*settings["files"], SETTINGS} == {path.name for path in (tmp_path / "model").iterdir()}
+
+
+@pytest.mark.parametrize("head", ["trained", "repaired"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_reading_it_without_random_weights_first_changes_nothing(tmp_path: Path, family: str, head: Head) -> None:
+    folder = build_backbone_folder(tmp_path, family, head=head == "trained")
+    folder.rename(tmp_path / family)
+    build_model(tmp_path, "neighbourhood", family).save_pretrained(tmp_path / "model")
+    drawn, read = (load_model(tmp_path / "model", draw=draw).eval() for draw in (True, False))
+    assert torch.equal(logits(read), logits(drawn))
+    for kind in ("named_parameters", "named_buffers"):
+        expected, found = (dict(getattr(model, kind)(remove_duplicate=False)) for model in (drawn, read))
+        assert found.keys() == expected.keys()
+        for name, tensor in found.items():
+            assert torch.equal(tensor, expected[name]), name
+            assert (tensor.dtype, tensor.requires_grad) == (expected[name].dtype, expected[name].requires_grad), name
+        assert len({id(tensor) for tensor in found.values()}) == len({id(tensor) for tensor in expected.values()})
+
+
+def test_only_a_training_draws_what_the_saved_weights_replace(saved: tuple[LexicalSAE, Path]) -> None:
+    """A seed means what it has always meant where a training goes on from a saved model."""
+    _, folder = saved
+
+    def after(load: Callable[[], object]) -> torch.Tensor:
+        torch.manual_seed(0)
+        load()
+        return torch.rand(4)
+
+    drawn = after(lambda: load_model(folder, draw=True))
+    assert torch.equal(after(lambda: Backbone.from_name(str(folder))), drawn)
+    assert not torch.equal(after(lambda: LexicalSAE.from_pretrained(folder)), drawn)
 
 
 @pytest.mark.parametrize("train_decoder", [False, True])
