@@ -69,6 +69,7 @@ def draw(case: Case, family: Family, workshop: Workshop) -> Trial:
 def carry_out(trial: Trial, workshop: Workshop) -> Outcome:
     """Run a trial in a folder of its own, which is the working directory too and is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="case_", dir=workshop.folder))
+    folder.chmod(0o755)  # some cases are another user for a while
     before = Path.cwd()
     os.chdir(folder)
     try:
