@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import splade.pipelines  # noqa: F401  # once, here, so that every fork has it
 from tests.campaign.case import Case, Result
-from tests.campaign.families import CHEAP, FAMILIES, SLOW, plan
+from tests.campaign.families import FAMILIES, plan
 from tests.campaign.report import failures, print_failures, print_table, write_json
 from tests.campaign.verdicts import FAILURES
 from tests.campaign.workers import run_all
@@ -58,11 +58,16 @@ def campaign(
     print_failures(results, console)
     if only:
         for result in results:
-            console.print(f"{result.case}: {result.description}\n  {result.outcome.verdict.value} {result.outcome.detail}")
+            console.print(
+                f"{result.case}: {result.description}\n  {result.outcome.verdict.value} {result.outcome.detail}"
+            )
     if json_file is not None:
         write_json(json_file, results, seed=seed, seconds=time.monotonic() - began)
     failed, left = len(failures(results)), len(planned) - len(results)
-    console.print(f"\n{len(results)} cases in {time.monotonic() - began:.0f} s, {failed} failed" + (f", {left} not begun." if left else "."))
+    console.print(
+        f"\n{len(results)} cases in {time.monotonic() - began:.0f} s, {failed} failed"
+        + (f", {left} not begun." if left else ".")
+    )
     sys.exit(bool(failed))
 
 

@@ -18,8 +18,26 @@ from tests.campaign.workshop import CLASSIFIERS, COLUMNS, TAGGER, Workshop
 
 LINE_END = re.compile(r"\r\n|\r|\n")  # what readers of text files take for one
 EXACT = 1e-4
-FLAGS = [["--json"], ["--json"], [], [], ["--conll"], ["--topk", "3"], ["--topk", "-1"], ["--json", "--conll"], ["--nonsense"]]
-EXPLAIN_FLAGS = [["--top", "3"], ["--top", "0"], ["--target", "positive"], ["--target", "nonsense"], ["--word", "0"], ["--word", "99"], ["--context"]]
+FLAGS = [
+    ["--json"],
+    ["--json"],
+    [],
+    [],
+    ["--conll"],
+    ["--topk", "3"],
+    ["--topk", "-1"],
+    ["--json", "--conll"],
+    ["--nonsense"],
+]
+EXPLAIN_FLAGS = [
+    ["--top", "3"],
+    ["--top", "0"],
+    ["--target", "positive"],
+    ["--target", "nonsense"],
+    ["--word", "0"],
+    ["--word", "99"],
+    ["--context"],
+]
 
 
 def draw_answers(rng: Random, workshop: Workshop) -> Trial:
@@ -31,10 +49,14 @@ def draw_answers(rng: Random, workshop: Workshop) -> Trial:
     way = rng.choice(["arguments", "arguments", "input", "file", "file", "lines", "nothing"])
     description = f"{command} {' '.join(flags)} of {name}, {len(texts)} texts by {way}: {texts!r:.80}"
     seed = rng.random()
-    return Trial(description, lambda folder: _check(Random(seed), command, name, flags, list(texts), way, folder, workshop))
+    return Trial(
+        description, lambda folder: _check(Random(seed), command, name, flags, list(texts), way, folder, workshop)
+    )
 
 
-def _check(rng: Random, command: str, name: str, flags: list[str], texts: list[str], way: str, folder: Path, workshop: Workshop) -> None:
+def _check(
+    rng: Random, command: str, name: str, flags: list[str], texts: list[str], way: str, folder: Path, workshop: Workshop
+) -> None:
     start = [command, "--model", workshop.model(name), *flags]
     good = flags in ([], ["--json"])  # nothing else could be refused
     match way:
@@ -82,7 +104,7 @@ def _judge(ran: Ran, command: str, name: str, flags: list[str], texts: list[str]
 
 def _sums(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Those parts of an answer that have probabilities or sums: itself, or a tagger's explained words."""
-    return answer["explained"] if "explained" in answer else [answer] if "probabilities" in answer else []
+    return answer.get("explained", [answer] if "probabilities" in answer else [])
 
 
 def _check_sums(part: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import pandas
 
 from splade import explain_batch, explain_tags_batch, predict_batch, tag_batch
-from splade.models.lexical_sae import LexicalSAE
 from tests.campaign.case import Trial
 from tests.campaign.containers import ACCEPTED, ACCEPTED_OF_STRINGS, EITHER, REFUSED
 from tests.campaign.odd_calls import draw_odd_call
@@ -103,8 +102,3 @@ def alike(one: Any, other: Any) -> bool:
 def _short(answer: Any) -> str:
     plain = to_plain(answer)
     return f"{plain.get('label', '')} of {str(plain.get('text', plain))[:40]!r}"
-
-
-def fresh(folder: Path) -> LexicalSAE:
-    """A model of its own, for calls that change it."""
-    return LexicalSAE.from_pretrained(folder)

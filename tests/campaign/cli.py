@@ -45,7 +45,7 @@ class Ran:
             return None
         if self.code != SENTENCE_CODE:
             return Crashed(f"exit code {self.code}: {self.stderr.strip()[-200:]}")
-        if "Usage:" in self.stderr:  # click's own refusal of an option, in a box
+        if "╭─ Error" in self.stderr:  # click's own refusal of an option, in a box
             inside = [line.strip("│ ") for line in self.stderr.splitlines() if line.startswith("│")]
             return refused(" ".join(inside).rstrip(".?") + ".")
         said = self.stderr.strip().splitlines()
@@ -168,7 +168,9 @@ def start_cold(arguments: Sequence[object], log: Path) -> Running:
         command = [sys.executable, "-m", "splade.cli", *map(str, arguments)]
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-        process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path})
+        process = subprocess.Popen(
+            command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path}
+        )
     process.returncode = 0  # `wait` is who waits for it
     return Running(process.pid, stdout, stderr)
 

@@ -27,7 +27,9 @@ def draw(rng: Random, workshop: Workshop) -> Trial:
     source = workshop.model(name)
     files = sorted(path.name for path in source.iterdir())
     if rng.random() < 0.65:
-        file = rng.choice([each for each in files if each.endswith(".json") for _ in range(3 if "lexical" in each else 1)])
+        file = rng.choice(
+            [each for each in files if each.endswith(".json") for _ in range(3 if "lexical" in each else 1)]
+        )
         description, damage = _edit(rng, json.loads((source / file).read_text(encoding="utf-8")), file)
     else:
         file, how = rng.choice(files), rng.choice(list(DAMAGES))
@@ -42,7 +44,11 @@ def draw(rng: Random, workshop: Workshop) -> Trial:
         damage(copy)
         answers = _answers(LexicalSAE.from_pretrained(copy))
         expected = _expected(source)
-        different = [kind for kind, one, other in zip(("prediction", "explanation"), answers, expected, strict=True) if one != other]
+        different = [
+            kind
+            for kind, one, other in zip(("prediction", "explanation"), answers, expected, strict=True)
+            if one != other
+        ]
         expect(not different, f"{' and '.join(different)} changed without a word: {description}")
 
     return Trial(f"{name}, {description}", check)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from splade import explain_batch, explain_model, explain_tags, explain_tags_batch, predict_batch, predict_model, tag_model
+from splade import (
+    explain_batch,
+    explain_model,
+    explain_tags,
+    explain_tags_batch,
+    predict_batch,
+    predict_model,
+    tag_model,
+)
 from splade.inference import explain_model_spans, score_model
 from splade.models.lexical_sae import LexicalSAE
 from tests.campaign.case import Trial
@@ -62,7 +69,11 @@ def _target(rng: Random, workshop: Workshop) -> Trial:
 
     def explain(target: Any) -> Any:
         texts = sentences(2) if tags else reviews(2)
-        return explain_tags_batch(load(folder), texts, target=target) if tags else explain_batch(load(folder), texts, target)
+        return (
+            explain_tags_batch(load(folder), texts, target=target)
+            if tags
+            else explain_batch(load(folder), texts, target)
+        )
 
     if bad is None:
         return _accepted("explain with target=None", lambda: _exact(explain(None)))
@@ -100,9 +111,25 @@ def _bad_score(rng: Random, workshop: Workshop) -> Trial:
     texts, labels = reviews(8), truth(reviews(8))
     kind = rng.choice([*REFUSED, "labels"])
     if kind == "labels":
-        bad: Any = rng.choice([labels[:-1], [*labels[:-1], "nonsense"], [*labels[:-1], None], [5] * 8, None, "positive", [1.5] * 8, [-1] * 8, [float("nan")] * 8])
-        return _refused(f"score_model with labels {bad!r:.60}", lambda: score_model(load(workshop.model("named")), texts, bad))
-    return _refused(f"score_model of {kind}", lambda: score_model(load(workshop.model("named")), REFUSED[kind](texts), labels))
+        bad: Any = rng.choice(
+            [
+                labels[:-1],
+                [*labels[:-1], "nonsense"],
+                [*labels[:-1], None],
+                [5] * 8,
+                None,
+                "positive",
+                [1.5] * 8,
+                [-1] * 8,
+                [float("nan")] * 8,
+            ]
+        )
+        return _refused(
+            f"score_model with labels {bad!r:.60}", lambda: score_model(load(workshop.model("named")), texts, bad)
+        )
+    return _refused(
+        f"score_model of {kind}", lambda: score_model(load(workshop.model("named")), REFUSED[kind](texts), labels)
+    )
 
 
 def _numbers_as_labels(rng: Random, workshop: Workshop) -> Trial:
@@ -110,7 +137,10 @@ def _numbers_as_labels(rng: Random, workshop: Workshop) -> Trial:
     texts = reviews(8)
     numbers = [int(label == "positive") for label in truth(texts)]
     if rng.random() < 0.5:
-        return _refused("score_model of numbers, classes being names", lambda: score_model(load(workshop.model("named")), texts, numbers))
+        return _refused(
+            "score_model of numbers, classes being names",
+            lambda: score_model(load(workshop.model("named")), texts, numbers),
+        )
     return _accepted("score_model of numbers", lambda: score_model(load(workshop.model("numbered")), texts, numbers))
 
 
@@ -127,18 +157,27 @@ def _spans(rng: Random, workshop: Workshop) -> Trial:
 
     if rng.random() < 0.5:
         return _accepted(f"explain_model_spans of {good!r:.60}", check)
-    return _refused(f"explain_model_spans of {bad!r}", lambda: explain_model_spans(load(workshop.model("named")), text, bad))
+    return _refused(
+        f"explain_model_spans of {bad!r}", lambda: explain_model_spans(load(workshop.model("named")), text, bad)
+    )
 
 
 def _word(rng: Random, workshop: Workshop) -> Trial:
     bad: Any = rng.choice([-1, 10_000, 1.5, "0", None, [0]])
     if bad is None:
-        return _accepted("explain_tags of all", lambda: _exact([explain_tags(load(workshop.model(TAGGER)), "john saw london")]))
-    return _refused(f"explain_tags with word={bad!r}", lambda: explain_tags(load(workshop.model(TAGGER)), "john saw london", word=bad))
+        return _accepted(
+            "explain_tags of all", lambda: _exact([explain_tags(load(workshop.model(TAGGER)), "john saw london")])
+        )
+    return _refused(
+        f"explain_tags with word={bad!r}",
+        lambda: explain_tags(load(workshop.model(TAGGER)), "john saw london", word=bad),
+    )
 
 
 def _suppress(rng: Random, workshop: Workshop) -> Trial:
-    good: Any = rng.choice([["good"], ("good", "bad"), "good", [], np.array(["good"], dtype=object), (w for w in ["good", "great"])])
+    good: Any = rng.choice(
+        [["good"], ("good", "bad"), "good", [], np.array(["good"], dtype=object), (w for w in ["good", "great"])]
+    )
     bad: Any = rng.choice([["nonsenseword"], [5], None, 5, b"good", [None], [""], [["good"]], [float("nan")]])
 
     def check() -> None:
@@ -160,7 +199,11 @@ def _topk(rng: Random, workshop: Workshop) -> Trial:
     def run() -> None:
         model = LexicalSAE.from_pretrained(workshop.model(TAGGER))
         model.topk_per_position = most
-        counts = [len(word.explanation.tokens) for one in explain_tags_batch(model, sentences(4), word=0) for word in one.explained]
+        counts = [
+            len(word.explanation.tokens)
+            for one in explain_tags_batch(model, sentences(4), word=0)
+            for word in one.explained
+        ]
         expect(not most or max(counts) <= most, f"{max(counts)} tokens are kept, not {most}")
 
     return _accepted(f"topk_per_position = {most!r}", run) if good else _refused(f"topk_per_position = {most!r}", run)
@@ -169,8 +212,13 @@ def _topk(rng: Random, workshop: Workshop) -> Trial:
 def _from_pretrained(rng: Random, workshop: Workshop) -> Trial:
     if rng.random() < 0.3:
         device: Any = rng.choice(["nonsense", "cuda:99"])
-        return _refused(f"from_pretrained on the device {device!r}", lambda: LexicalSAE.from_pretrained(workshop.model("named"), device))
-    bad: Any = rng.choice(["", ".", "nowhere", "/dev/null", "a\0b", "x" * 300, workshop.backbone, workshop.run("named"), workshop.folder])
+        return _refused(
+            f"from_pretrained on the device {device!r}",
+            lambda: LexicalSAE.from_pretrained(workshop.model("named"), device),
+        )
+    bad: Any = rng.choice(
+        ["", ".", "nowhere", "/dev/null", "a\0b", "x" * 300, workshop.backbone, workshop.run("named"), workshop.folder]
+    )
     return _refused(f"from_pretrained of {bad!r:.40}", lambda: LexicalSAE.from_pretrained(bad))
 
 

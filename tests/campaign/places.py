@@ -28,7 +28,15 @@ Make = Callable[[Path, Workshop], None]
 def _mine(place: Path, workshop: Workshop) -> None:
     """The user's own files, some called as a run's are."""
     (place / "data" / "model").mkdir(parents=True)
-    for name in ("thesis.txt", "README.md", "report.html", "config.yaml", "results.json", "data/train.csv", "notes.safetensors"):
+    for name in (
+        "thesis.txt",
+        "README.md",
+        "report.html",
+        "config.yaml",
+        "results.json",
+        "data/train.csv",
+        "notes.safetensors",
+    ):
         (place / name).write_text(f"my own {name}\n")
 
 
@@ -117,10 +125,16 @@ def draw(rng: Random, workshop: Workshop) -> Trial:
     action = rng.choice(["save", "save", "save", rng.choice(["train", "train --overwrite", "train --dry-run"])])
     if rng.random() < 0.12:
         path = rng.choice(NOWHERE)
-        return Trial(f"{action} to {path!r:.40}", lambda _: must_refuse(lambda: _act(action, path, workshop), f"the place {path!r:.40}"))
+        return Trial(
+            f"{action} to {path!r:.40}",
+            lambda _: must_refuse(lambda: _act(action, path, workshop), f"the place {path!r:.40}"),
+        )
     there, name = rng.choice(list(THERE)), rng.choice(ODD_NAMES) if rng.random() < 0.25 else "here"
     spelling = rng.choice(["absolute", "relative", "../", ".", "/", "missing parent", "read-only", "below"])
-    return Trial(f"{action} over {there} ({spelling}, {name!r:.20})", lambda folder: _check(action, there, spelling, name, folder, workshop))
+    return Trial(
+        f"{action} over {there} ({spelling}, {name!r:.20})",
+        lambda folder: _check(action, there, spelling, name, folder, workshop),
+    )
 
 
 def _check(action: str, there: str, spelling: str, name: str, folder: Path, workshop: Workshop) -> None:
@@ -191,5 +205,3 @@ def _written(action: str, given: Path, desk: Path, before: dict[str, str]) -> Se
         return saved
     checkpoints = [path for path in before if path.startswith(os.path.join(at, "checkpoints"))]
     return [*saved, *(os.path.join(at, name) for name in RUN_FILES), *checkpoints]
-
-

@@ -104,7 +104,9 @@ def header_twice(rng: Random, table: Table) -> None:
     table.expected = Expected.EITHER
     name = rng.choice(["text", "label", "id", ""])
     add = ["other" for _ in table.texts]
-    table.rows = lambda rows: [[*row, *each, *each] for row, each in zip(rows, [[name], *([x] for x in add)], strict=True)]
+    table.rows = lambda rows: [
+        [*row, *each, *each] for row, each in zip(rows, [[name], *([x] for x in add)], strict=True)
+    ]
 
 
 @quirk(*EVERY)
@@ -122,7 +124,9 @@ def more_columns(rng: Random, table: Table) -> None:
 @quirk(*EVERY)
 def other_names(rng: Random, table: Table) -> None:
     """Columns called otherwise: found with a note, or refused, or named by a setting."""
-    table.header = list(rng.choice([("sentence", "intent"), ("tweet", "class"), ("review", "stars"), ("Text", "Label"), ("q", "y")]))
+    table.header = list(
+        rng.choice([("sentence", "intent"), ("tweet", "class"), ("review", "stars"), ("Text", "Label"), ("q", "y")])
+    )
     if rng.random() < 0.5:
         table.settings += [f"data.text_column={table.header[0]}", f"data.label_column={json.dumps(table.header[1])}"]
     else:
@@ -220,7 +224,13 @@ def surrogate_in_a_text(rng: Random, table: Table) -> None:
 
 @quirk(*TEXTUAL)
 def another_ending(rng: Random, table: Table) -> None:
-    table.ending = rng.choice([each for each in ("csv", "tsv", "jsonl", "parquet", "txt", "xlsx", "json", "gz", "csv.gz", "data") if each != table.format])
+    table.ending = rng.choice(
+        [
+            each
+            for each in ("csv", "tsv", "jsonl", "parquet", "txt", "xlsx", "json", "gz", "csv.gz", "data")
+            if each != table.format
+        ]
+    )
     table.packed, table.expected = False, Expected.EITHER
 
 

@@ -12,7 +12,30 @@ from pydantic import TypeAdapter
 
 from splade.config.schema import Config
 
-WRONG_TYPES = ["abc", "", "[]", "{}", "null", "true", "1.5", "nan", "inf", "-inf", "[1, 2]", "{a: 1}", "'", "!!python/object", "1e400", "\u0660", "0x10", "~", "&a", "- x", "1_000", "2024-01-01"]
+WRONG_TYPES = [
+    "abc",
+    "",
+    "[]",
+    "{}",
+    "null",
+    "true",
+    "1.5",
+    "nan",
+    "inf",
+    "-inf",
+    "[1, 2]",
+    "{a: 1}",
+    "'",
+    "!!python/object",
+    "1e400",
+    "\u0660",
+    "0x10",
+    "~",
+    "&a",
+    "- x",
+    "1_000",
+    "2024-01-01",
+]
 HUGE = 10**15  # what no memory holds, so that asking for it fails at once
 SMALL = 6  # at most above a bound, so that nothing asked for is slow
 #: Where a number costs time or memory in proportion, and a huge one would only show that.
@@ -49,7 +72,9 @@ def setting(rng: Random) -> str:
 
 def _misspelt(rng: Random, key: str) -> str:
     place = rng.randrange(len(key))
-    return rng.choice([key[:place] + key[place + 1 :], key + "s", key.upper(), key.replace(".", "_"), key + ".x", "x." + key, ".", ""])
+    return rng.choice(
+        [key[:place] + key[place + 1 :], key + "s", key.upper(), key.replace(".", "_"), key + ".x", "x." + key, ".", ""]
+    )
 
 
 def _value(rng: Random, field: dict[str, Any], key: str) -> str:
@@ -69,7 +94,9 @@ def _value(rng: Random, field: dict[str, Any], key: str) -> str:
         case "array":
             return rng.choice(["[]", "[a]", "[a, b]", "[1]", "[0.5]", "[a, a]", "[[]]"])
         case "object":
-            return rng.choice(["{}", "{a: {seed: 1}}", "{a: {nonsense: 1}}", "{a: 1}", "{a: {training.epochs: [1, 2]}}"])
+            return rng.choice(
+                ["{}", "{a: {seed: 1}}", "{a: {nonsense: 1}}", "{a: 1}", "{a: {training.epochs: [1, 2]}}"]
+            )
         case "null":
             return "null"
     return json.dumps(rng.choice(["nonsense", "x", ".", "/", "minilm", "text", "label", "train", "a/b/c", "ä漢"]))

@@ -10,10 +10,28 @@ from splade.data.types import TaggedSplit
 from splade.errors import LexicalSAEError
 from tests.builders import TAGS, tagged_sentences
 from tests.campaign.case import Trial
+from tests.campaign.reading import read
 from tests.campaign.verdicts import Wrong, expect, must_refuse
 
 #: Words that a column file can hold: anything without blanks.
-ODD_WORDS = ["漢字", "👍🏽", '"', "''", "#", "-", "co-op", "\u200b", "\u00a0", "a,b", "O", "B-PER", "1", "-DOC-", "x" * 300, "é"]
+ODD_WORDS = [
+    "漢字",
+    "👍🏽",
+    '"',
+    "''",
+    "#",
+    "-",
+    "co-op",
+    "\u200b",
+    "\u00a0",
+    "a,b",
+    "O",
+    "B-PER",
+    "1",
+    "-DOC-",
+    "x" * 300,
+    "é",
+]
 
 #: What is done to the lines of a good column file, and whether it must be read (`None`: exactly, or refused).
 LINES = {
@@ -47,7 +65,10 @@ def draw_tagged(rng: Random) -> Trial:
         return Trial("tagged JSON Lines", lambda folder: _check_jsonl(sentences, tags, folder))
     how, ending = rng.choice(list(LINES)), rng.choice(["conll", "bio", "txt", "tsv", "iob"])
     content = _columns(rng, sentences, tags, how)
-    return Trial(f".{ending} of {len(sentences)} sentences, {how}", lambda folder: _check(content, how, ending, sentences, tags, folder))
+    return Trial(
+        f".{ending} of {len(sentences)} sentences, {how}",
+        lambda folder: _check(content, how, ending, sentences, tags, folder),
+    )
 
 
 def _columns(rng: Random, sentences: list[list[str]], tags: list[list[str]], how: str) -> bytes:
@@ -90,8 +111,6 @@ def _columns(rng: Random, sentences: list[list[str]], tags: list[list[str]], how
 def _check(
     content: bytes, how: str, ending: str, sentences: list[list[str]], tags: list[list[str]], folder: Path
 ) -> None:
-    from tests.campaign.files import read
-
     path = folder / f"own.{ending}"
     path.write_bytes(content)
     if LINES[how] is False:
@@ -106,8 +125,6 @@ def _check(
 
 
 def _check_jsonl(sentences: list[list[str]], tags: list[list[str]], folder: Path) -> None:
-    from tests.campaign.files import read
-
     rows = [{"tokens": words, "tags": own} for words, own in zip(sentences, tags, strict=True)]
     path = folder / "own.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -115,7 +132,9 @@ def _check_jsonl(sentences: list[list[str]], tags: list[list[str]], folder: Path
     _compare(found.train, found.label_names, sentences, tags)
 
 
-def _compare(split: object, names: list[str], sentences: list[list[str]], tags: list[list[str]], cut: bool = False) -> None:
+def _compare(
+    split: object, names: list[str], sentences: list[list[str]], tags: list[list[str]], cut: bool = False
+) -> None:
     """Every word and every tag; of a file that was cut at a line's end, those before the cut."""
     assert isinstance(split, TaggedSplit)
     words = [word for sentence in split.sentences for word in sentence]

@@ -74,6 +74,9 @@ INTERNAL = re.compile(
 )
 
 
+ENDING = re.compile(r"[.?](?: \(and \d+ more\))?$")  # of the first of several mistakes, the others are counted
+
+
 def fault_of(message: str) -> str | None:
     """What keeps a message from being one sentence for a user, if anything."""
     text = message.strip()
@@ -83,7 +86,7 @@ def fault_of(message: str) -> str | None:
         return "it has several lines"
     if found := INTERNAL.search(text):
         return f"it shows Python's insides ('{found[0]}')"
-    if not text.endswith((".", "?")):
+    if not ENDING.search(text):
         return "it does not end as a sentence"
     return None
 

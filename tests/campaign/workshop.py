@@ -88,7 +88,11 @@ def build(folder: Path) -> Workshop:
     places = {"numbered": folder / "numbers", "columns": Path("own")}
     for name, changes in CLASSIFIERS.items():
         data = places.get(name, folder / "data")
-        _made(folder, "train", *sets(overrides(data, workshop.backbone, workshop.run(name), training__epochs=4, **changes)))
+        _made(
+            folder,
+            "train",
+            *sets(overrides(data, workshop.backbone, workshop.run(name), training__epochs=4, **changes)),
+        )
     tagged = write_sentences(folder / "tagged") | {"training__epochs": 12, "training__eval_every": 12}
     _made(folder, "train", *sets(overrides(folder, workshop.backbone, workshop.run(TAGGER), **tagged)))
     _made(folder, "train", *workshop.settings(workshop.run("earlier"), seed=ANOTHER_SEED, **KILLED))
