@@ -26,22 +26,7 @@ from tests.runs import LABELS, sets, write_csv
 SHORT = {"training__max_steps": 4, "evaluation__explain_samples": 1, "evaluation__max_samples": 8}
 SCRIPTS = sorted(path.stem for path in Path(splade.scripts.__path__[0]).glob("run_*.py"))
 DRY_STUDIES = ["ablation", "multi-dataset", "bcos-ablation", "frontier"]
-ODD_VALUES = [
-    "",
-    "0",
-    "-1",
-    "1.5",
-    "nonsense",
-    "nowhere/x",
-    ".",
-    "/dev/null",
-    "ä漢",
-    "x" * 300,
-    "0,1",
-    "0,,1",
-    "a,b",
-    "null",
-]
+ODD_VALUES = ["", "0", "-1", "1.5", "nonsense", "nowhere/x", ".", "/dev/null", "ä漢", "x" * 300, "0,,1", "a,b", "null"]
 TRAINED = 0.15  # of the trainings that a dry run approves; each takes a second
 
 
@@ -151,10 +136,8 @@ def _noise(rng: Random, workshop: Workshop) -> Trial:
     if name == "train" or name.startswith("study"):
         arguments += workshop.settings("out", **SHORT)
     elif rng.random() < 0.7:
-        arguments += [
-            "--model",
-            str(rng.choice([workshop.model("named"), workshop.model(TAGGER), workshop.backbone, "nowhere"])),
-        ]
+        models = [workshop.model("named"), workshop.model(TAGGER), workshop.backbone, Path("nowhere")]
+        arguments += ["--model", str(rng.choice(models))]
     shown = " ".join(arguments[: 8 if "study" in name or name == "train" else None])
     return Trial(f"{name} {shown}", lambda _: invoke(*name.split(), *arguments, stdin=b"good film\n").succeeded())
 

@@ -62,9 +62,8 @@ def _compare(found: Read, table: Table) -> None:
         assert isinstance(part, TextSplit)
         expect(len(part) == len(table.texts), f"{len(table.texts)} texts were written and {len(part)} read")
         for row, (read_, written) in enumerate(zip(part.texts, table.texts, strict=True)):
-            replaced = written.encode(
-                "utf-8", "replace"
-            ).decode()  # half a surrogate pair cannot be kept; see its quirk
+            # Half a surrogate pair cannot be kept; its quirk asks for a note.
+            replaced = written.encode("utf-8", "replace").decode()
             expect(read_ in (written, replaced), f"row {row}: {written!r:.60} was read as {read_!r:.60}")
         names = [found.label_names[label] for label in part.labels]
         for row, (name, written) in enumerate(zip(names, table.labels, strict=True)):

@@ -28,15 +28,7 @@ Make = Callable[[Path, Workshop], None]
 def _mine(place: Path, workshop: Workshop) -> None:
     """The user's own files, some called as a run's are."""
     (place / "data" / "model").mkdir(parents=True)
-    for name in (
-        "thesis.txt",
-        "README.md",
-        "report.html",
-        "config.yaml",
-        "results.json",
-        "data/train.csv",
-        "notes.safetensors",
-    ):
+    for name in ("thesis.txt", "README.md", "report.html", "config.yaml", "results.json", "data/train.csv"):
         (place / name).write_text(f"my own {name}\n")
 
 
