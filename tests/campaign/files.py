@@ -36,6 +36,8 @@ def draw(rng: Random, workshop: Workshop) -> Trial:
     table = Table(format_, texts, labels_of(rng, labels, count), delimiter=DELIMITERS.get(format_, ","))
     table.packed = format_ != "parquet" and rng.random() < 0.2
     quirk(rng, table)
+    if "\0" in "".join(filter(None, table.texts)) and format_ in DELIMITERS and table.expected is Expected.READ:
+        table.expected = Expected.EITHER  # no text file has a NUL; JSON and Parquet can write one
     settings = f", {' '.join(table.settings)}" if table.settings else ""
     description = f"{format_}{'.gz' if table.packed else ''} of {count} rows, {name}, labels: {labels}{settings}"
     return Trial(description, lambda folder: _check(table, folder))
