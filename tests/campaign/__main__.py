@@ -13,12 +13,17 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+# Once, here, so that every fork has them.
+import datasets  # noqa: F401
+import matplotlib.pyplot  # noqa: F401
+import pyarrow.parquet  # noqa: F401
+import sklearn.metrics  # noqa: F401
 import torch
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-import splade.pipelines  # noqa: F401  # once, here, so that every fork has it
+import splade.pipelines  # noqa: F401
 from tests.campaign.case import Case, Result
 from tests.campaign.families import FAMILIES, plan
 from tests.campaign.report import failures, print_failures, print_table, write_json

@@ -68,9 +68,9 @@ class Hung(Ended):
 
 #: Words of Python and torch, which say nothing to a user: an exception's text in the place of a sentence.
 INTERNAL = re.compile(
-    r"Traceback|\(KeyError|(?:read|loaded|used|written) \('[^' ]*'\)|object has no attribute|'NoneType'|object is not |not supported between"
-    r"|indices must be|unexpected keyword|positional argument|state_dict|size mismatch|must be real number|Errno"
-    r"|^\S*(Error|Exception)\b",
+    r"Traceback|\(KeyError|(?:read|loaded|used|written) \('[^' ]*'\)|object has no attribute|'NoneType'|object is not "
+    r"|not supported between|indices must be|unexpected keyword|positional argument|state_dict|size mismatch"
+    r"|must be real number|Errno|^\S*(Error|Exception)\b",
 )
 
 

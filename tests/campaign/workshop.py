@@ -98,7 +98,10 @@ def build(folder: Path) -> Workshop:
     _made(folder, "train", *workshop.settings(workshop.run("earlier"), seed=ANOTHER_SEED, **KILLED))
     began = time.perf_counter()
     _made(folder, "train", *workshop.settings(workshop.run("reference"), **KILLED))
-    return Workshop(folder, time.perf_counter() - began)
+    workshop = Workshop(folder, time.perf_counter() - began)
+    for name in (*CLASSIFIERS, TAGGER, "earlier", "reference"):
+        load(workshop.model(name))  # here, so that every fork has it
+    return workshop
 
 
 def _made(log: Path, *arguments: str) -> None:
