@@ -54,11 +54,11 @@ def campaign(
     with tempfile.TemporaryDirectory(prefix="campaign_") as folder, _bar(console) as progress:
         task = progress.add_task("making models", total=len(planned))
         workshop = build(Path(folder))
-        progress.update(task, description="cases")
+        progress.update(task, description="cases", refresh=True)
         for result in run_all(planned, FAMILIES, workshop, jobs, began + 60 * minutes):
             results.append(result)
             failed = sum(each.outcome.verdict in FAILURES for each in results)
-            progress.update(task, advance=1, description=f"cases, {failed} failed")
+            progress.update(task, advance=1, description=f"cases, {failed} failed", refresh=True)
     print_table(results, console)
     print_failures(results, console)
     if only:
@@ -78,7 +78,8 @@ def campaign(
 
 def _bar(console: Console) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    # Not refreshed by a thread of its own, whose locks a fork might find closed.
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal, auto_refresh=False)
 
 
 if __name__ == "__main__":
