@@ -379,9 +379,8 @@ class Trainer:
     def _save(self) -> None:
         if self.folder is None:
             return
-        with self._evaluating():
-            if self._writes:
-                save_checkpoint(self.folder / "checkpoints", self.step, capture(self))
+        if self._writes:
+            save_checkpoint(self.folder / "checkpoints", self.step, capture(self))
         self.accelerator.wait_for_everyone()
 
     def _restore(self) -> None:

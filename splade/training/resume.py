@@ -33,7 +33,11 @@ def _moving(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def capture(trainer: Trainer) -> Checkpoint:
-    """The state of a training between two steps. Optimiser and average must be in evaluation mode, as for saving."""
+    """The state of a training between two steps, in the mode it is in.
+
+    Schedule-Free's way from the trained weights to the averaged ones and back is not exact to the last bit, so a
+    checkpoint must not take it: a run that was interrupted would end with other weights.
+    """
     tensors = _moving(trainer) | {f"kept.{name}": t for name, t in trainer.kept.weights.items()}
     for index, parameter in enumerate(trainer.parameters):
         for key, value in trainer.optimizer.state[parameter].items():
@@ -51,6 +55,7 @@ def capture(trainer: Trainer) -> Checkpoint:
         "geco": trainer.geco.state_dict(),
         "groups": [{k: v for k, v in g.items() if isinstance(v, int | float)} for g in trainer.optimizer.param_groups],
         "kept": trainer.kept.figures(),
+        "evaluating": trainer.average.evaluating,
     }
     return Checkpoint(tensors, state)
 
@@ -66,7 +71,7 @@ def restore(trainer: Trainer, checkpoint: Checkpoint) -> None:
     with torch.no_grad():
         for name, tensor in _moving(trainer).items():
             tensor.copy_(tensors[name])
-    trainer.average.evaluating = True
+    trainer.average.evaluating = state.get("evaluating", True)  # older ones were written in evaluation mode
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):
             _, index, key = name.split(".", 2)

@@ -91,6 +91,13 @@ def test_a_kill_in_any_phase(toy_run: ToyRun, tmp_path: Path, step: int) -> None
     assert steps == [(line["step"], "validation" in line) for line in history(toy_run.folder)]
 
 
+def test_a_checkpoint_at_any_step_changes_no_weight(toy_run: ToyRun, tmp_path: Path) -> None:
+    """As Ctrl-C writes one: the average of Schedule-Free's optimiser must not be taken and given back on the way."""
+    train_until_killed(toy_run, tmp_path, 12, training__save_every=1)
+    assert "Resuming after step 11 of 16." in resume(toy_run, tmp_path, training__save_every=1)
+    assert weights(tmp_path) == weights(toy_run.folder)
+
+
 def test_a_kill_with_the_default_optimiser_and_head_and_accumulation(toy_run: ToyRun, tmp_path: Path) -> None:
     changes = {
         "model__head": "tied_mlp",
