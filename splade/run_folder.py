@@ -95,7 +95,7 @@ def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
     if traces and not resume and not overwrite:
         raise ConfigError(
             f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
-            "choose another --set output_dir=…"
+            "choose another with --set output_dir."
         )
 
 
@@ -113,7 +113,7 @@ def check_writable(folder: Path) -> None:
     except OSError as error:
         raise ConfigError(
             f"output_dir is {folder}, which cannot be written to ({error.strerror or error}); choose another "
-            "--set output_dir=…"
+            "with --set output_dir."
         ) from None
     finally:
         for place in made:
@@ -127,7 +127,7 @@ def _check_foreign(folder: Path, names: Sequence[str]) -> None:
         what = ", ".join(foreign)
         raise ConfigError(
             f"{folder} holds {what}, which no run wrote and this one would replace; move "
-            f"{'it' if len(foreign) == 1 else 'them'}, or choose another --set output_dir=…"
+            f"{'it' if len(foreign) == 1 else 'them'}, or choose another with --set output_dir."
         )
 
 
@@ -180,7 +180,7 @@ def held(folder: Path, names: Sequence[str] = WRITES) -> Iterator[None]:
     except Timeout:
         raise ConfigError(
             f"{folder} is being written to by another run{_said_owner(folder)}; wait for it, stop it, or choose "
-            "another --set output_dir=…"
+            "another with --set output_dir."
         ) from None
 
 

@@ -51,7 +51,7 @@ would change predictions without touching a hash."""
 
 def model_path(folder: object) -> Path:
     """The path a user gave for a model's folder."""
-    if not isinstance(folder, str | os.PathLike) or not str(folder).strip():
+    if not isinstance(folder, str | os.PathLike) or not str(folder).strip() or "\0" in str(folder):
         raise ModelError(f"A model's folder was expected, but {folder!r:.60} was given; name a folder.")
     return Path(folder).expanduser()
 

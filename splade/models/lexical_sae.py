@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -137,7 +137,10 @@ class LexicalSAE(nn.Module):
 
     def suppress(self, words: Sequence[str]) -> None:
         """Shut vocabulary words for every input, in all their senses and spellings; saved with the model."""
-        chosen = self.vocabulary.tokens_of([words] if isinstance(words, str) else words, "The list to suppress")
+        listed = [words] if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [words]
+        if not all(isinstance(word, str) for word in listed):
+            raise ModelError(f"Words to suppress were expected, a list of strings, but {words!r:.60} was given.")
+        chosen = self.vocabulary.tokens_of(listed, "The list to suppress")
         self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
@@ -242,7 +245,13 @@ class LexicalSAE(nn.Module):
         """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
         from splade.models.saving import load_model
 
-        return load_model(model_path(folder)).to(device or pick_device()).eval()
+        try:
+            place = torch.device(device) if device is not None else pick_device()
+        except (RuntimeError, TypeError):
+            raise ModelError(
+                f"There is no device {device!r:.40}; name one of torch's, such as 'cpu' or 'cuda'."
+            ) from None
+        return load_model(model_path(folder)).to(place).eval()
 
 
 def first_pieces(words: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
     if source is None:
         raise DataError(
             f"There is no folder '{config.data.dataset_name}' with word-in-context pairs; name its data root with "
-            "--set data.root=… and the folder with --set data.dataset_name=…"
+            "--set data.root and the folder with --set data.dataset_name."
         )
     pairs: list[WordPair] = []
     for read in source.splits.values():

@@ -138,7 +138,7 @@ def run_study(
         raise ConfigError(
             f"{study_folder(name, config)} holds parts that were run with other settings or data "
             f"({', '.join(changed[:3])}{', …' if len(changed) > 3 else ''}); run them again with --overwrite, or "
-            "choose another --set output_dir=…"
+            "choose another with --set output_dir."
         )
     done = states.count("finished")
     if done:

@@ -217,7 +217,7 @@ class TestPlaces:
             saved[0].save_pretrained(tmp_path / "other")
         assert [path.name for path in (tmp_path / "other").iterdir()] == [name]
 
-    @pytest.mark.parametrize("folder", ["", "  ", None, 3, b"model"])
+    @pytest.mark.parametrize("folder", ["", "  ", "a\0b", None, 3, b"model"])
     def test_no_name_of_a_folder(self, saved: tuple[LexicalSAE, Path], folder: object) -> None:
         with pytest.raises(ModelError, match="A model's folder was expected"):
             saved[0].save_pretrained(folder)  # type: ignore[arg-type]
@@ -414,3 +414,20 @@ class TestFullDisk:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         assert (saved[1] / WEIGHTS).exists()
+
+
+@pytest.mark.parametrize("words", [None, [None], 3, ["good", 3]])
+def test_what_is_no_word_cannot_be_suppressed(saved: tuple[LexicalSAE, Path], words: object) -> None:
+    with pytest.raises(ModelError, match="Words to suppress were expected"):
+        saved[0].suppress(words)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, True, None, "3"])
+def test_a_cap_is_a_whole_number(saved: tuple[LexicalSAE, Path], most: object) -> None:
+    with pytest.raises(ModelError, match="topk_per_position must be a whole number"):
+        saved[0].topk_per_position = most  # type: ignore[assignment]
+
+
+def test_a_device_that_is_none(saved: tuple[LexicalSAE, Path]) -> None:
+    with pytest.raises(ModelError, match="There is no device 'nonsense'"):
+        LexicalSAE.from_pretrained(saved[1], "nonsense")
