@@ -61,7 +61,7 @@ JOBS = (
 
 def build(config: Config, dense: bool, steps: int) -> Work:
     """`steps` steps a call, of our model or of the dense one."""
-    run = prepare(config, dry_run=True, overwrite=True)  # writes nothing
+    run = prepare(config, overwrite=True)  # writes nothing
     trainer = dense_trainer(run, Path(config.output_dir)) if dense else run.trainer
     del run
     trainer.start()

@@ -30,7 +30,7 @@ OneText = TypeVar("OneText")
 # Texts read before their answers are printed: enough of them to batch those of similar length.
 TEXTS_AT_A_TIME = 256
 
-# transformers loads it for the losses of object detectors, which takes a third of a second.
+# transformers loads it, if it is there, for the losses of object detectors: a quarter of a second.
 UNUSED = ("scipy",)
 
 app = typer.Typer(

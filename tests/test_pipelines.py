@@ -168,7 +168,10 @@ class TestRepeats:
         monkeypatch.setattr(support, "_nearest_words", too_long)
         monkeypatch.setattr(pipelines, "calibrate", too_long)
         config = toy_run.config(tmp_path, model__support="neighbourhood")
-        assert prepare(config, dry_run=True).trainer.total == 16
+        ready = prepare(config, dry_run=True)
+        assert ready.trainer.total == 16
+        with pytest.raises(IndexError, match="out of range"):  # and cannot be mistaken for one that is ready
+            ready.trainer.advance()
         with pytest.raises(AssertionError, match="takes long"):
             prepare(config)
 

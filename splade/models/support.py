@@ -148,7 +148,7 @@ class NeighbourhoodSupport(Support):
         self.reader = WordReader(backbone, vocabulary, words, neighbours)  # for words of several pieces
         size = len(vocabulary.pieces)
         table = (
-            torch.empty(size, neighbours, dtype=torch.int)
+            torch.full((size, neighbours), -1, dtype=torch.int)  # no token: to use it before it is filled in fails
             if blank
             else _nearest_words(backbone.frozen_embeddings(), clean, neighbours)
         )

@@ -96,7 +96,7 @@ class Vocabulary:
         ]
         stop = [not special[i] and is_stop(name, starts[i]) for i, name in enumerate(names)]
         masks = {"special": special, "starts_word": starts, "wordlike": wordlike, "whole_word": whole, "stop": stop}
-        tensors: Any = {name: torch.from_numpy(np.array(mask)) for name, mask in masks.items()}  # 6 × torch.tensor
+        tensors: Any = {name: torch.from_numpy(np.array(mask)) for name, mask in masks.items()}  # torch.tensor is slow
         return cls(pieces, names, tokenizer, marker, **tensors)
 
     def __len__(self) -> int:
@@ -196,7 +196,7 @@ def _name(piece: str, marker: Marker, tokenizer: PreTrainedTokenizerFast) -> str
 
 def _is_word(name: str) -> bool:
     """Letters of any script, with their accents; hyphens and apostrophes only inside."""
-    if name.isalpha():  # nearly all are, and those that are not take five times as long to tell
+    if name.isalpha():  # nearly all are, and telling the others takes ten times as long
         return True
     letters = _INNER_MARKS.sub("", name)
     return letters[:1].isalpha() and all(c.isalpha() or unicodedata.category(c).startswith("M") for c in letters)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 def startup(without: tuple[str, ...] = ()) -> Iterator[None]:
     """Within: load what the process needs until its end, a quarter faster; where torch is loaded, nothing is different.
 
-    Three thousand modules make a million objects that stay, and the garbage collector would go through all of them
+    Three thousand modules make 600,000 objects that stay, and the garbage collector would go through all of them
     again and again, in the end once more to let each go; so it waits, and then leaves them out for good.
 
     `without`: libraries that others would load if they found them, and that the process does not use.
