@@ -112,7 +112,7 @@ def _apply_override(values: Settings, override: str) -> str:
     key = key.strip()
     if not equals or not all(key.split(".")):
         raise ConfigError(
-            f"{OVERRIDE} was given '{override}', but section.key=value was expected, such as training.epochs=3."
+            f"{OVERRIDE} was given {shown(override)}, but section.key=value was expected, such as training.epochs=3."
         )
     # In a file, `train_file:` with nothing after it is YAML's null, and people write it for "as usual". On the command
     # line nothing is rather a shell variable that is not set, and null would be something else than was meant.
