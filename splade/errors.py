@@ -6,7 +6,7 @@ can print the message alone and leave the traceback out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -69,6 +69,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 SHOWN_CHARACTERS = 60
+SHOWN_NAMES = 20  # that a message lists; more would bury the sentence
 
 _short = Repr()  # bounded in depth too: YAML can write a list of lists of lists that would fill the memory
 _short.maxstring = _short.maxother = 2 * SHOWN_CHARACTERS
@@ -81,3 +82,9 @@ def shown(value: object) -> str:
     except ValueError:  # a number of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a message, the first of many, each cut if it is long."""
+    short = [name if len(name) <= SHOWN_CHARACTERS else f"{name[: SHOWN_CHARACTERS - 3]}..." for name in names]
+    return ", ".join(short[:SHOWN_NAMES]) + (", ..." if len(names) > SHOWN_NAMES else "")

@@ -72,7 +72,10 @@ def vary(config: Config, settings: Mapping[str, object], origin: str) -> Config:
 
 def config_to_yaml(config: Config) -> str:
     """The resolved settings as YAML; ``load_config`` reads the same ``Config`` back."""
-    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
+    values = dataclasses.asdict(config)
+    text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+    # Ends of lines to YAML alone, which it would fold; escaped they are read back.
+    return yaml.safe_dump(values, sort_keys=False) if any(end in text for end in "\x85\u2028\u2029") else text
 
 
 def _read_yaml(path: Path) -> Settings:
@@ -112,7 +115,7 @@ def _apply_override(values: Settings, override: str) -> str:
     key = key.strip()
     if not equals or not all(key.split(".")):
         raise ConfigError(
-            f"{OVERRIDE} was given '{override}', but section.key=value was expected, such as training.epochs=3."
+            f"{OVERRIDE} was given {shown(override)}, but section.key=value was expected, such as training.epochs=3."
         )
     # In a file, `train_file:` with nothing after it is YAML's null, and people write it for "as usual". On the command
     # line nothing is rather a shell variable that is not set, and null would be something else than was meant.

@@ -14,6 +14,8 @@ from pydantic import ConfigDict, Field, Strict, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.functional_validators import AfterValidator, BeforeValidator, WrapValidator
 
+from splade.config.texts import ColumnName, Delimiter, Encoding, Names, Text
+
 SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 Gate = Literal["jumprelu", "drelu", "drelu_log1p"]
@@ -34,39 +36,6 @@ def _no_bool(value: object) -> object:
     return value
 
 
-def _check_text(value: str) -> str:
-    # An unset shell variable: taken for nothing at all, it would train on something else.
-    if not value.strip():
-        raise ValueError("must not be empty")
-    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise ValueError("must be text that UTF-8 can write, without NUL characters")
-    return value
-
-
-# What YAML or a shell makes hard to write.
-_DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
-
-
-def _delimiter(value: object) -> object:
-    return _DELIMITER_NAMES.get(value, value) if isinstance(value, str) else value
-
-
-def _one_character(value: str) -> str:
-    if len(value) != 1 or value in '"\r\n\0':
-        raise ValueError(f"must be one character or one of {', '.join(_DELIMITER_NAMES)}")
-    return value
-
-
-def _text_encoding(value: str) -> str:
-    try:
-        b"text".decode(value)
-    except LookupError:  # unknown, or not of text
-        raise ValueError("must be the name of a text encoding, such as utf-8, cp1252 or utf-16") from None
-    except ValueError:  # four letters are no whole text in it
-        pass
-    return value
-
-
 def _split_support(value: object) -> object:
     return [name.strip() for name in value.split("+")] if isinstance(value, str) else value
 
@@ -75,15 +44,6 @@ def _distinct(names: list[SupportName]) -> list[SupportName]:
     if not names or len(set(names)) < len(names):
         raise ValueError("must name one or more different supports")
     return names
-
-
-def _as_name(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _as_names(value: object) -> object:
-    # `labels: [0, 1]` means the classes called 0 and 1.
-    return [_as_name(each) for each in value] if isinstance(value, list) else value
 
 
 def _different(values: list[int]) -> list[int]:
@@ -108,9 +68,6 @@ def is_auto(rate: object) -> bool:
 
 
 Flag = Annotated[bool, Strict()]
-Text = Annotated[str, AfterValidator(_check_text)]
-Delimiter = Annotated[str, BeforeValidator(_delimiter), AfterValidator(_one_character)]
-Encoding = Annotated[Text, AfterValidator(_text_encoding)]
 PositiveInt = Annotated[int, Strict(), Field(gt=0)]
 NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
 Samples = Annotated[int, Strict(), AfterValidator(_sample_count)]
@@ -153,12 +110,12 @@ class DataConfig:
     null: found, of commas, tabs, semicolons and pipes."""
     encoding: Encoding | None = None
     """Encoding of text files, such as ``cp1252``; null: UTF-8. A byte-order mark of UTF-8, 16 or 32 goes before it."""
-    tokens_column: Annotated[Text, BeforeValidator(_as_name)] | None = None
+    tokens_column: ColumnName | None = None
     """Column of a tagged set's words, a list a sentence; null: ``tokens`` or what looks like it, of a column file the
     first. The columns of a column file have numbers, from 1."""
-    tags_column: Annotated[Text, BeforeValidator(_as_name)] | None = None
+    tags_column: ColumnName | None = None
     """Column of a tagged set's tags, as many as words; null: ``tags`` or ``ner_tags``, of a column file the last."""
-    labels: Annotated[list[Text], BeforeValidator(_as_names)] | None = None
+    labels: Names | None = None
     """Class names in order; null: what the data set says, else the sorted distinct training labels. For tagging the
     tags that may occur, in the order of their numbers if the data writes numbers."""
     train_samples: Samples = ALL_ROWS

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from splade.data.column_names import UNNAMED
 from splade.data.column_profile import Profile, profile
-from splade.data.delimited import UNNAMED
 from splade.data.types import Table
-from splade.errors import DataError, nearest
+from splade.errors import DataError, listed, nearest, shown
 
 TEXT_COLUMN, LABEL_COLUMN, TOKENS_COLUMN = "text", "label", "tokens"
 TAGS_COLUMNS = ("tags", "ner_tags")
@@ -162,7 +162,7 @@ def _find(table: Table, part: Part, taken: Collection[str]) -> str:
     name = alike[0]
     if len(name.split()) > MOST_NAME_WORDS or name in table.columns[name]:
         raise DataError(
-            f"{table.origin} begins with a row that looks like the others ('{name[:40]}' for the {part.plural}), where "
+            f"{table.origin} begins with a row that looks like the others ({shown(name)} for the {part.plural}), where "
             "the names of the columns were expected; put a line with these first, such as text,label."
         )
     return name
@@ -181,7 +181,7 @@ def _is_about(name: str) -> bool:
 
 def _unclear(table: Table, part: Part, profiles: Mapping[str, Profile]) -> DataError:
     usual = part.usual[0]
-    looks = ", ".join(f"{name} ({column})" for name, column in profiles.items()) or "none"
+    looks = listed([f"{name} ({column})" for name, column in profiles.items()]) or "none"
     return DataError(
         f"{table.origin} has no column '{usual}', and which other has the {part.plural} is not clear: {looks}; name it "
         f"with {part.named_by}.{_suggested(usual, part, profiles)}"
@@ -191,8 +191,8 @@ def _unclear(table: Table, part: Part, profiles: Mapping[str, Profile]) -> DataE
 def _missing(table: Table, part: Part, name: str, taken: Sequence[str]) -> DataError:
     profiles = {each: profile(values) for each, values in table.columns.items() if each not in taken}
     return DataError(
-        f"{table.origin} has no column '{name}', only: {', '.join(table.columns) or 'none'}; name the right one with "
-        f"{part.named_by}.{_suggested(name, part, profiles)}"
+        f"{table.origin} has no column '{name}', only: {listed(list(table.columns)) or 'none'}; name the right one "
+        f"with {part.named_by}.{_suggested(name, part, profiles)}"
     )
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Literal
 
 from splade.data.schemes import OUTSIDE, split_tag
+from splade.errors import shown
 
 Kind = Literal["nothing", "texts", "classes", "numbers", "dates", "words", "tags", "short values", "other values"]
 
@@ -50,12 +51,13 @@ def profile(values: Sequence[object]) -> Profile:
     if all(isinstance(each, list) for each in there):
         return _of_lists(there, len(sample))
     if not all(isinstance(each, str | int | float) for each in there):
-        return Profile("other values", len({repr(each) for each in there}), len(sample))
+        return Profile("other values", len({shown(each) for each in there}), len(sample))
     texts = [str(each).strip() for each in there]
     different = len(set(texts))
     repeated = 2 <= different <= len(texts) / 2
     if _share(texts, NUMBER):
-        classes = repeated and different <= MOST_CLASS_NUMBERS and all(float(each).is_integer() for each in texts)
+        whole = all(NUMBER.fullmatch(each) and float(each).is_integer() for each in texts)
+        classes = repeated and different <= MOST_CLASS_NUMBERS and whole
         return Profile("classes" if classes else "numbers", different, len(sample))
     if _share(texts, DATE):
         return Profile("dates", different, len(sample))
@@ -70,7 +72,7 @@ def profile(values: Sequence[object]) -> Profile:
 
 def _of_lists(lists: Sequence[object], rows: int) -> Profile:
     entries = list(chain.from_iterable(each for each in lists if isinstance(each, list)))
-    different = {repr(each): each for each in entries}.values()
+    different = {shown(each): each for each in entries}.values()
     if entries and all(isinstance(each, str) for each in different):
         tags = OUTSIDE in different and all(split_tag(str(each)) for each in different)
         return Profile("tags" if tags else "words", len(different), rows)

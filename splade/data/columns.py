@@ -13,15 +13,13 @@ from splade.data.column_choice import TEXT_COLUMN as TEXT_COLUMN
 from splade.data.column_profile import NUMBER
 from splade.data.encoding import clean_text
 from splade.data.types import Columns, RawSplit, Table, TextSplit
-from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest, shown
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, listed, nearest, shown
 
 # How spreadsheets and data frames write the class 1 once a column has a gap.
 FLOATING_INTEGER = re.compile(r"-?\d+\.0+")
 # Numbers of so many different values, if they are this share of the rows, are measured and not classes ...
 MOST_NUMBERS, MOST_NUMBERS_SHARE = 50, 0.2
 MOST_FRACTIONS = 20  # ... and sooner if they have a fraction; half stars from 0 to 10 are still classes
-
-SHOWN_LABELS = 20  # class names an error message lists; more would bury the sentence
 
 
 def raw_split(
@@ -69,14 +67,10 @@ def require_columns(table: Table, wanted: Mapping[str, str]) -> dict[str, str]:
         if name not in table.columns:
             raise DataError(
                 f"{table.origin} has no column '{name}', which the training data has, only: "
-                f"{', '.join(table.columns) or 'none'}; call it so in both, or name the right one with data.{setting}."
+                f"{listed(list(table.columns)) or 'none'}; call it so in both, or name the right one with "
+                f"data.{setting}."
             )
     return dict(wanted)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Class names in a message, the first of many."""
-    return ", ".join(names[:SHOWN_LABELS]) + (", ..." if len(names) > SHOWN_LABELS else "")
 
 
 def _text(value: object, row: int, column: str, origin: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+from splade.data.column_names import column_names
 from splade.data.quoting import lines_of, read_rows
 from splade.data.types import Columns
 from splade.errors import DataError
@@ -16,7 +16,6 @@ DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "pipes"}
 USUAL = {"csv": ",", "tsv": "\t"}
 SAMPLED_LINES = 100  # by whose fields the delimiter is found
 FEWEST_ALIKE = 0.8  # share of the sampled rows that must have as many fields as the header
-UNNAMED = "unnamed column"  # data frames are often written with their row numbers, in a column without a name
 
 SEPARATOR_LINE = re.compile(r"sep=([^\r\n])(?:\r\n|\r|\n|$)")  # by which Excel is told the delimiter
 
@@ -33,10 +32,7 @@ def read_delimited(text: str, path: Path, kind: str, delimiter: str | None = Non
     rows, doubts = read_rows(text, path, delimiter)
     if not rows:
         return {}, notes
-    header = [name.strip() or f"{UNNAMED} {place}" for place, name in enumerate(rows[0].fields, start=1)]
-    if len(set(header)) < len(header):
-        twice = next(name for name, count in Counter(header).items() if count > 1)
-        raise DataError(f"The file {path} names a column twice in its header ('{twice}'); give each its own name.")
+    header = column_names(rows[0].fields, f"The file {path}")
     for number, row in enumerate(rows[1:], start=1):
         if len(row.fields) != len(header):
             raise DataError(

@@ -57,7 +57,7 @@ def read_table(path: Path, task: Task = "classification", config: DataConfig | N
     known = ", ".join(f".{name}" for name in formats.names())
     content = _read(path)
     if kind == "parquet":
-        return _table(read_parquet(path, content), path, [])
+        return Table(read_parquet(path, content), str(path))
     if kind not in formats.names():
         if kind in others.names() and kind != "txt":  # what is called .txt may be anything
             raise OtherTaskError(
@@ -67,7 +67,7 @@ def read_table(path: Path, task: Task = "classification", config: DataConfig | N
         raise DataError(f"The file {path} ends in none of {known} (each also .gz) or .parquet; convert or rename it.")
     text, odd = decode(content, path, config.encoding)
     columns, notes = formats.get(kind)(text, path, config)
-    return _table(columns, path, [*odd, *notes])
+    return Table(columns, str(path), (*odd, *notes))
 
 
 def has_columns(path: Path) -> bool:
@@ -116,14 +116,6 @@ def _kind(path: Path) -> tuple[str, bool]:
     suffixes = [suffix.lower().lstrip(".") for suffix in path.suffixes]
     packed = suffixes[-1:] == ["gz"]
     return next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), ""), packed
-
-
-def _table(columns: Columns, path: Path, notes: list[str]) -> Table:
-    """Columns whose names can be printed; JSON escapes can write others."""
-    named = {clean_text(name): values for name, values in columns.items()}
-    if len(named) < len(columns):
-        raise DataError(f"The file {path} has two columns whose names differ in damaged characters alone; rename one.")
-    return Table(named, str(path), tuple(notes))
 
 
 @readers.register("csv")

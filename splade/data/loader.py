@@ -10,7 +10,7 @@ import numpy as np
 
 from splade.config.schema import DataConfig, Task
 from splade.data.column_choice import unusual_columns
-from splade.data.columns import ClassLabels, listed
+from splade.data.columns import ClassLabels
 from splade.data.files import files_source
 from splade.data.hub import hub_source
 from splade.data.packaged import packaged_source
@@ -20,7 +20,7 @@ from splade.data.tags import TagLabels
 from splade.data.tasks import Labels, pick
 from splade.data.training_notes import training_notes
 from splade.data.types import Dataset, RawSplit, RawTags, Source, Split, TaggedSplit, TextSplit
-from splade.errors import DataError, OtherTaskError, UnknownLabelError
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, listed
 
 
 @overload

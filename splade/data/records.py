@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from splade.data.column_names import column_names
 from splade.data.types import Columns
 from splade.errors import DataError
 
@@ -26,7 +27,7 @@ def read_jsonl(lines: Iterable[str], path: Path) -> Columns:
         for name, values in columns.items():
             values.append(row.get(name))
         count += 1
-    return columns
+    return dict(zip(column_names(list(columns), f"The file {path}"), columns.values(), strict=True))
 
 
 def parse_json(text: str, complaint: str) -> object:
@@ -48,11 +49,9 @@ def read_parquet(path: Path, content: bytes) -> Columns:
 
     try:
         table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content)).read()
-    except (pyarrow.ArrowException, OSError):
+    except (pyarrow.ArrowException, OSError, ValueError):
         raise DataError(f"The file {path} is not a whole Parquet file; it is damaged, so fetch it again.") from None
-    names = [str(name) for name in table.column_names]
-    if len(set(names)) < len(names):
-        raise DataError(f"The file {path} names a column twice; give each column its own name.")
+    names = column_names(table.column_names, f"The file {path}")
     columns: Columns = {}
     for name, values in zip(names, table.columns, strict=True):
         try:

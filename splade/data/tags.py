@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from splade.data.column_choice import TAGS, TAGS_COLUMNS, WORDS, choose_columns
 from splade.data.column_choice import TOKENS_COLUMN as TOKENS_COLUMN
-from splade.data.columns import listed, require_columns
+from splade.data.columns import require_columns
 from splade.data.encoding import clean_text
 from splade.data.schemes import OUTSIDE, Tag, breaks, find_scheme, iob2_names, split_tag, to_iob2
 from splade.data.types import Columns, RawTags, Table, TaggedSplit
-from splade.errors import DataError, OtherTaskError, UnknownLabelError, nearest, shown
+from splade.errors import DataError, OtherTaskError, UnknownLabelError, listed, nearest, shown
 
 CONTEXT = 2  # words shown on either side of a word with a wrong tag
 NEARLY_OUTSIDE = {"o", "0"}  # a small letter, a nought

@@ -18,7 +18,9 @@ def read_bytes(path: Path) -> bytes:
         mode = path.stat().st_mode
         if stat.S_ISFIFO(mode):
             return _read_pipe(path)
-        if stat.S_ISREG(mode) or os.fspath(path) == os.devnull or _is_terminal(path):
+        if stat.S_ISREG(mode):
+            return _read_file(path)
+        if os.fspath(path) == os.devnull or _is_terminal(path):
             return path.read_bytes()
     except ValueError:  # a NUL or half a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
@@ -27,10 +29,22 @@ def read_bytes(path: Path) -> bytes:
     raise OSError(errno.EINVAL, "a device or socket, which may never end", str(path))
 
 
+def _read_file(path: Path) -> bytes:
+    # Files of /proc may have nothing to read yet, and would wait for it.
+    with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+        content: bytes | None = file.readall()
+    if content is None:
+        raise OSError(errno.EAGAIN, "there is nothing to read yet", str(path))
+    return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # which Windows does not have, nor needs
+
+
 def _read_pipe(path: Path) -> bytes:
     # Opened as usual, a pipe that nobody writes to would wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb", buffering=0) as pipe:
+    with open(path, "rb", buffering=0, opener=_without_waiting) as pipe:
         deadline = time.monotonic() + PATIENCE
         start: bytes | None = b""  # None: somebody is about to write
         while start == b"" and time.monotonic() < deadline:
@@ -39,14 +53,11 @@ def _read_pipe(path: Path) -> bytes:
                 time.sleep(0.02)
         if start == b"":
             raise OSError(errno.EPIPE, f"a pipe into which nobody wrote within {PATIENCE:.0f} seconds", str(path))
-        os.set_blocking(descriptor, True)
+        os.set_blocking(pipe.fileno(), True)
         return (start or b"") + pipe.readall()
 
 
 def _is_terminal(path: Path) -> bool:
     """Whether somebody can type at it, and end with Ctrl-D."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        return os.isatty(descriptor)
-    finally:
-        os.close(descriptor)
+    with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+        return file.isatty()

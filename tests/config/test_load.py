@@ -48,6 +48,12 @@ def test_the_yaml_written_reads_back_the_same(tmp_path: Path) -> None:
     assert load_config(write(tmp_path, config_to_yaml(config))) == config
 
 
+@pytest.mark.parametrize("name", ["été", "a\x85b", "a\u2028b", "a\nb ", "# a", "'\"", "~", "3", "🙂"])
+def test_any_name_reads_back_the_same(tmp_path: Path, name: str) -> None:
+    config = vary(Config(), {"experiment_name": name}, "here")
+    assert load_config(write(tmp_path, config_to_yaml(config))) == config
+
+
 def test_yaml_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
     assert load_config(write(tmp_path, "training: {learning_rate: 3e-4}")).training.learning_rate == 3e-4
 

@@ -106,6 +106,11 @@ def test_what_does_not_look_like_texts_is_not_taken(other: list[object]) -> None
     assert "which other has the texts is not clear" in sentence({"x": other, "label": CLASSES})
 
 
+def test_numbers_with_a_few_words_among_them_are_not_classes() -> None:
+    most: list[object] = [*(["1", "2"] * 28), "good", "bad", "1", "2"]
+    assert "x (4 different numbers)" in sentence({"text": PROSE, "x": most})
+
+
 def test_a_file_without_a_header() -> None:
     columns: Columns = {"I liked it very much": PROSE, "good": CLASSES}
     assert sentence(columns) == (

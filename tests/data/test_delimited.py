@@ -62,7 +62,7 @@ def test_names_are_trimmed_and_columns_without_one_get_one() -> None:
 
 
 def test_a_name_twice() -> None:
-    with pytest.raises(DataError, match=r"names a column twice in its header \('a'\); give each its own name"):
+    with pytest.raises(DataError, match=r"names a column twice \('a'\); give each column its own name"):
         read_delimited("a, a\n1,2\n", PATH, "csv")
 
 

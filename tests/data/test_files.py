@@ -113,13 +113,15 @@ def test_json_beyond_all_bounds(tmp_path: Path, line: str, reason: str) -> None:
 def test_half_a_surrogate_pair_in_a_name(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"a\\ud800": 1, "b": 2}\n')
     assert read_columns(path) == {"a?": [1], "b": [2]}
-    assert "differ in damaged characters alone" in sentence(write(path, '{"a\\ud800": 1, "a?": 2}\n'))
+    assert "names a column twice ('a?')" in sentence(write(path, '{"a\\ud800": 1, "a?": 2}\n'))
 
 
 def test_parquet_columns_that_cannot_be_read(tmp_path: Path) -> None:
     latin = pyarrow.array([b"\xe9t\xe9"]).view(pyarrow.string())
     pyarrow.parquet.write_table(pyarrow.table({"text": latin}), tmp_path / "a.parquet")
     assert "has values in column 'text' that cannot be read" in sentence(tmp_path / "a.parquet")
+    damaged = (tmp_path / "a.parquet").read_bytes().replace(b"\x04text", b"\x04te\xd3t")
+    assert "is not a whole Parquet file" in sentence(write(tmp_path / "b.parquet", damaged))
     both = pyarrow.Table.from_arrays([pyarrow.array(["a"]), pyarrow.array(["b"])], names=["text", "text"])
     pyarrow.parquet.write_table(both, tmp_path / "a.parquet")
     assert "names a column twice" in sentence(tmp_path / "a.parquet")

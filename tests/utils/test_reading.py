@@ -46,3 +46,14 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert reason(Path("a\0b")) == reason(Path("a\ud800")) == "no file can have this name"
     with pytest.raises(IsADirectoryError):
         read_bytes(tmp_path)
+
+
+def test_a_file_that_has_nothing_to_read_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As /proc/kmsg, which only some may open: looks like a file, and waits."""
+    (tmp_path / "a").write_text("never seen")
+    ends = os.openpty()
+    os.set_blocking(ends[1], False)
+    monkeypatch.setattr(reading, "_without_waiting", lambda path, flags: os.dup(ends[1]))
+    assert reason(tmp_path / "a") == "there is nothing to read yet"
+    for end in ends:
+        os.close(end)
