@@ -19,9 +19,9 @@ from splade.attribution.explanation import Explanation
 from splade.attribution.tagged import ExplainedText
 from splade.config.load import config_to_yaml
 from splade.config.schema import Config
-from splade.data.columns import listed
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
+from splade.errors import listed
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.entities import entity_scores
 from splade.evaluation.mechanistic import all_logits, evaluate, lexicon_meter

@@ -13,9 +13,8 @@ from functools import partial
 from operator import index
 from typing import Any, Generic, Protocol, TypeVar
 
-from splade.data.columns import listed
 from splade.data.encoding import clean_text
-from splade.errors import ConfigError, DataError, nearest
+from splade.errors import ConfigError, DataError, listed, nearest
 
 Sentence = str | Sequence[str]
 """What a tagger reads as one text: a string, or its words."""
