@@ -43,6 +43,8 @@ FILES = ("train_file", "validation_file", "test_file")
 SPLITS = ("train_split", "validation_split", "test_split")
 SETS = ("dataset_name", "dataset_config", "root")
 """Settings of `data` whose place one file takes."""
+WRITTEN = ("text_column", "label_column", "tokens_column", "tags_column", "delimiter", "encoding")
+"""Settings of `data` that say how files are written."""
 
 
 def why_not_followed(setting: str) -> str | None:
@@ -66,8 +68,8 @@ def measurement_settings(
     set_now = named_by_overrides(overrides)
     _check_followed(set_now, file)
     if "data.dataset_name" in set_now and settings.data.dataset_name is not None:
-        # A set named now takes the place of files named before.
-        before: dict[str, Any] = {key: None for key in FILES if f"data.{key}" not in set_now}
+        # A set named now takes the place of files named before, and of how they were written.
+        before: dict[str, Any] = {key: None for key in (*FILES, *WRITTEN) if f"data.{key}" not in set_now}
         settings = replace(settings, data=replace(settings.data, **before))
     if training is not None:
         _check_files(settings, training)

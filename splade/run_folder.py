@@ -41,17 +41,30 @@ OWNER, LOCK = ".lexical_sae_run.json", ".lexical_sae_run.lock"
 
 
 def run_id(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
-    """What a checkpoint must agree with: all settings that shape the training, and the data, wherever they lie."""
+    """What a checkpoint must agree with: all settings that shape the training, and the data, wherever they lie.
+
+    Of the settings, those that differ from their defaults: one that is new changes nothing where nobody has set it.
+    """
     shaping = ("task", "seed", "data", "model", "training")
     anywhere = _with_files(replace(config, data=replace(config.data, root=None)), lambda path: path.name)
-    settings = {key: value for key, value in asdict(resolved(anywhere)).items() if key in shaping}
+    chosen, usual = asdict(resolved(anywhere)), asdict(resolved(Config()))
+    settings = {key: _different(chosen[key], usual[key]) for key in shaping}
     text = json.dumps(settings, sort_keys=True) + dataset_fingerprint(dataset)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _different(values: Any, defaults: Any) -> Any:
+    """The entries of a section that are not as by default, of sections within it too."""
+    if not isinstance(values, dict) or not isinstance(defaults, dict):
+        return values
+    chosen = {key: value for key, value in values.items() if key not in defaults or value != defaults[key]}
+    return {key: _different(value, defaults.get(key)) for key, value in chosen.items()}
+
+
 def fingerprint(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> str:
     """What results must agree with to be this config's: all that shapes the training, the data, what is measured."""
-    text = run_id(config, dataset) + json.dumps(asdict(config.evaluation), sort_keys=True)
+    measured = _different(asdict(config.evaluation), asdict(Config().evaluation))
+    text = run_id(config, dataset) + json.dumps(measured, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -184,7 +184,7 @@ class TestSavedModel:
         expect_sentence(run_cli("predict", "--model", model, "--file", tmp_path), "is a folder, where a file")
         (tmp_path / "a.jsonl").write_text('{"tokens": ["good"]}')
         done = run_cli("predict", "--model", model, "--file", tmp_path / "a.jsonl")
-        expect_sentence(done, "has no column 'text', only: tokens; name the one to read with --column")
+        expect_sentence(done, "has no column 'text'", "tokens (1 different words); name it with --column.")
         (tmp_path / "a.conll").write_text("good O")
         done = run_cli("explain", "--model", model, "--file", tmp_path / "a.conll")
         expect_sentence(done, "ends in .conll, which classification does not read; name a file for classification")

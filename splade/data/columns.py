@@ -53,7 +53,16 @@ def raw_split(
         raise DataError(f"{origin} has no rows, but at least one text and label is needed; check the file.")
     _check_classes(labels, label_column, origin)
     extra = {name: values for name, values in table.columns.items() if name not in (text_column, label_column)}
-    return RawSplit(texts, labels, extra, origin, (*table.notes, *choice.notes), choice.columns)
+    notes = (*table.notes, *choice.notes, *_cleaned(table.columns[text_column], texts, origin))
+    return RawSplit(texts, labels, extra, origin, notes, choice.columns)
+
+
+def _cleaned(values: Sequence[object], texts: Sequence[str], origin: str) -> list[str]:
+    """A sentence on texts that could not be taken as they are."""
+    changed = sum(value != text for value, text in zip(values, texts, strict=True))
+    return (
+        [f"{origin}: {changed} text(s) have halves of characters; a question mark stands for each."] if changed else []
+    )
 
 
 def raw_texts(columns: Columns, text_column: str, origin: str) -> list[str]:

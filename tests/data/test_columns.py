@@ -188,3 +188,10 @@ def test_blank_texts_are_counted() -> None:
 def test_a_long_value_is_shown_short() -> None:
     said = sentence({"text": [b"\x00" * 10_000], "label": [0]})
     assert len(said) < 250
+
+
+def test_halves_of_characters_are_replaced_and_counted() -> None:
+    columns: Columns = {"text": ["good \ud83d", "fine"], "label": ["a", "b"]}
+    split = raw_split(Table(columns, "mine.jsonl"), None, None)
+    assert split.texts == ["good ?", "fine"]
+    assert split.notes == ("mine.jsonl: 1 text(s) have halves of characters; a question mark stands for each.",)
