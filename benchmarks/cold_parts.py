@@ -75,7 +75,7 @@ def main(folder: str, started: float) -> None:
         from splade.models.vocabulary import Vocabulary
 
         watch.lap("other imports")
-        watch.watch(saving, "_sha256", "model folder: hash")
+        watch.watch(saving, "check_hashes", "model folder: hash")
         watch.watch(Backbone, "from_config", "model folder: backbone")
         watch.watch(AutoTokenizer, "from_pretrained", "model folder: tokenizer")
         watch.watch(Vocabulary, "from_tokenizer", "model folder: vocabulary")
