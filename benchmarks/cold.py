@@ -58,7 +58,7 @@ def run(rounds: int = 5, backbone: str = "minilm") -> list[Result]:
         folder = str(Path(place) / "model")
         save_untrained(backbone, folder)
         for _ in range(rounds):
-            whole.append(run_process("-m", "splade.cli", "predict", "--model", folder, TEXT))
+            whole.append(run_process("-m", "splade", "predict", "--model", folder, TEXT))
             alone.append(run_process("-c", ALONE))
             parts.append(run_process("-m", "benchmarks.cold_parts", folder, str(time.time())))
         weights_mb = (Path(folder) / WEIGHTS).stat().st_size / 1e6

@@ -482,7 +482,7 @@ class TestTrainFile:
 
 def fresh(*arguments: object, **how: Any) -> subprocess.CompletedProcess[bytes]:
     """The command line in a process of its own, which streams of the system need."""
-    command = [sys.executable, "-m", "splade.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "splade", *map(str, arguments)]
     return subprocess.run(command, capture_output="stdout" not in how, timeout=300, **how)
 
 
@@ -498,7 +498,7 @@ def test_a_full_disk_behind_standard_output(model: Path, command: str) -> None:
 def test_streams_that_are_closed_or_of_few_characters(model: Path) -> None:
     done = fresh("predict", "--model", model, "schön 👍", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0 and done.stdout.endswith(b"\tsch\\xf6n \\U0001f44d\n")
-    command = f"{sys.executable} -m splade.cli predict --model {model} - <&-"
+    command = f"{sys.executable} -m splade predict --model {model} - <&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=300)
     assert done.returncode == 2 and done.stderr.startswith(b"Standard input is closed")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from itertools import islice
 from pathlib import Path
 
 from splade.data.column_names import column_names
-from splade.data.quoting import lines_of, read_rows
+from splade.data.quoting import csv_reader, lines_of, read_rows
 from splade.data.types import Columns
 from splade.errors import DataError
 
@@ -53,7 +52,7 @@ def find_delimiter(text: str, usual: str) -> str:
 
 def _alike(lines: list[str], delimiter: str) -> float:
     """The share of rows with as many fields as the header; 0 if that has but one."""
-    widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+    widths = [len(row) for row in csv_reader(lines, delimiter) if row]
     if not widths or widths[0] < 2:
         return 0.0
     return sum(width == widths[0] for width in widths) / len(widths)

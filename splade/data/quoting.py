@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from splade.errors import DataError
 
@@ -80,10 +81,15 @@ def lines_of(text: str) -> Iterator[str]:
         yield text[start:]
 
 
+def csv_reader(lines: Iterable[str], delimiter: str, strict: bool = False) -> Any:
+    """Rows of fields as CSV has them, however long a field is."""
+    csv.field_size_limit(LONGEST_FIELD)
+    return csv.reader(lines, delimiter=delimiter, strict=strict)
+
+
 def quoted_rows(text: str, delimiter: str) -> list[Row]:
     """Rows as CSV has them; blank lines are none."""
-    csv.field_size_limit(LONGEST_FIELD)
-    reader = csv.reader(lines_of(text), delimiter=delimiter, strict=True)
+    reader = csv_reader(lines_of(text), delimiter, strict=True)
     rows = []
     line = 1
     try:

@@ -245,13 +245,14 @@ class LexicalSAE(nn.Module):
         """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
         from splade.models.saving import load_model
 
+        model = load_model(model_path(folder))
         try:
-            place = torch.device(device) if device is not None else pick_device()
-        except (RuntimeError, TypeError):
+            return model.to(torch.device(device) if device is not None else pick_device()).eval()
+        except (RuntimeError, TypeError, AssertionError) as error:  # unknown, or not on this machine
+            reason = str(error).splitlines()[0]
             raise ModelError(
-                f"There is no device {device!r:.40}; name one of torch's, such as 'cpu' or 'cuda'."
+                f"The model cannot be put on the device {device!r:.40} ({reason:.80}); name another."
             ) from None
-        return load_model(model_path(folder)).to(place).eval()
 
 
 def first_pieces(words: Tensor) -> Tensor:

@@ -68,6 +68,7 @@ def _check(
             texts[0] = texts[0].removeprefix("\ufeff")
             if way == "lines":
                 path = folder / "texts.txt"
+                texts = [text.replace("\0", "") for text in texts]  # which no text file has
                 path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8", newline="")
                 ran = invoke(*start, "--file", path)
             else:

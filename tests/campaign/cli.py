@@ -165,7 +165,7 @@ def start_cold(arguments: Sequence[object], log: Path) -> Running:
     """The command in a fresh interpreter, as a user starts it."""
     stdout, stderr = _outputs(log)
     with stdout.open("wb") as out, stderr.open("wb") as err:
-        command = [sys.executable, "-m", "splade.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "splade", *map(str, arguments)]
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         process = subprocess.Popen(

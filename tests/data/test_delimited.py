@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,14 @@ def test_a_name_twice() -> None:
 def test_a_row_of_another_width_names_row_and_line() -> None:
     with pytest.raises(DataError, match=r"has 3 fields in row 2 \(line 5\), but its header names 2; quote fields"):
         read_delimited('a,b\n"1\n2",3\n\n4,5,6\n', PATH, "csv")
+
+
+def test_the_first_file_of_a_process_may_have_a_whole_book_in_a_field(tmp_path: Path) -> None:
+    """The csv module's own limit, 131,072 characters, is lifted before anything is read."""
+    (tmp_path / "book.csv").write_text("text,label\n" + "word " * 40_000 + ",long\nshort,short\n")
+    program = (
+        "import pathlib, sys; from splade.data.files import read_table; "
+        "print(len(read_table(pathlib.Path(sys.argv[1])).columns['text'][0]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "book.csv"], capture_output=True, text=True)
+    assert done.stdout.strip() == "200000", done.stderr

@@ -428,6 +428,7 @@ def test_a_cap_is_a_whole_number(saved: tuple[LexicalSAE, Path], most: object) -
         saved[0].topk_per_position = most  # type: ignore[assignment]
 
 
-def test_a_device_that_is_none(saved: tuple[LexicalSAE, Path]) -> None:
-    with pytest.raises(ModelError, match="There is no device 'nonsense'"):
-        LexicalSAE.from_pretrained(saved[1], "nonsense")
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", 3.5])
+def test_a_device_that_is_not_there(saved: tuple[LexicalSAE, Path], device: object) -> None:
+    with pytest.raises(ModelError, match="cannot be put on the device"):
+        LexicalSAE.from_pretrained(saved[1], device)  # type: ignore[arg-type]

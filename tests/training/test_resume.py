@@ -63,7 +63,7 @@ def history(folder: Path) -> list[dict[str, object]]:
 
 def test_a_real_kill_at_a_random_moment(toy_run: ToyRun, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    command = [sys.executable, "-m", "splade.cli", "train", *toy_run.sets(output)]
+    command = [sys.executable, "-m", "splade", "train", *toy_run.sets(output)]
     said = (tmp_path / "said").open("wb")
     process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=said, stderr=said)
     try:
