@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -104,7 +105,8 @@ def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
     folder = Path(config.output_dir)
     check_writable(folder)
     _check_foreign(folder, WRITES)
-    traces = [name for name in ("results.json", "model", "checkpoints") if _is_there(folder / name)]
+    traces = [name for name in ("results.json", "model") if _is_there(folder / name)]
+    traces += ["checkpoints"] if list_checkpoints(folder / "checkpoints") else []
     if traces and not resume and not overwrite:
         raise ConfigError(
             f"{folder} already holds a run ({', '.join(traces)}); go on with --resume, begin anew with --overwrite, or "
@@ -120,9 +122,7 @@ def check_writable(folder: Path) -> None:
             raise ConfigError(f"output_dir is {folder}, which is a file; name a folder.")
         made = [place for place in (folder, *folder.parents) if not place.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".writing_{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ConfigError(
             f"output_dir is {folder}, which cannot be written to ({error.strerror or error}); choose another "

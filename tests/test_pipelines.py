@@ -250,6 +250,7 @@ class TestOutputFolder:
         for name in ("model", "checkpoints"):
             shutil.rmtree(tmp_path / "out" / name)
         (tmp_path / "out" / "results.json").unlink()
+        (tmp_path / "out" / "checkpoints" / ".writing_step_00000003").mkdir(parents=True)
         check_output_dir(toy_run.config(tmp_path / "out"), resume=False, overwrite=False)
 
     @pytest.mark.parametrize("overwrite", [False, True])

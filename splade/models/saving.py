@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -95,8 +96,15 @@ def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
     check_model_folder(folder)
     settings = read_settings(folder)
     check_format(folder, settings)
-    check_hashes(folder, settings)
-    return build_model(folder, settings, draw=draw)
+    with ThreadPoolExecutor(max_workers=1) as beside:  # a second processor hashes while this one builds
+        checked = beside.submit(check_hashes, folder, settings)
+        try:
+            model = build_model(folder, settings, draw=draw)
+        except LexicalSAEError:
+            checked.result()  # damage is the better reason
+            raise
+        checked.result()
+    return model
 
 
 def build_model(folder: Path, settings: dict[str, Any], *, draw: bool = False) -> LexicalSAE:

@@ -75,6 +75,8 @@ def _check(
                 ran = invoke(*start, *rng.choice([["-"], []]), stdin="".join(f"{text}\n" for text in texts).encode())
         case "file":
             format_ = "jsonl" if name == TAGGER else rng.choice(["csv", "jsonl", "parquet"])
+            if format_ == "csv":
+                texts = [text.replace("\0", "") for text in texts]  # which no text file has
             header = [COLUMNS["text"] if name == "columns" else "text", "other"]
             path = Table(format_, texts, ["x"] * len(texts), header, quote_all=True).write(folder)
             ran = invoke(*start, "--file", path)

@@ -20,7 +20,8 @@ from typing import NoReturn
 import typer
 from typer.testing import CliRunner
 
-from splade.cli import app, main
+from splade.__main__ import EXIT_INTERRUPTED, main
+from splade.cli import app
 from splade.studies.commands import app as studies
 from tests.campaign.verdicts import Crashed, Ended, Hung, refused
 
@@ -153,6 +154,8 @@ def _be_the_command(arguments: list[str], stdout: Path, stderr: Path, prepare: C
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:  # before `main` had begun, or after it had ended
+        code = EXIT_INTERRUPTED
     except BaseException:
         traceback.print_exc()
     finally:
