@@ -236,7 +236,8 @@ def predict(
         for p in predict_batch(loaded, part):
             cut += p.truncated
             if as_json:
-                print(json.dumps({"text": p.text, "label": p.label, "probabilities": p.probabilities}))
+                shown = {"text": p.text, "label": p.label, "probabilities": p.probabilities, "truncated": p.truncated}
+                print(json.dumps(shown))
             else:
                 print(f"{one_line(p.label)}\t{p.probabilities[p.label]:.4f}\t{one_line(p.text)}")
     _say_cut(cut, loaded.max_length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping, Sized
@@ -13,6 +14,8 @@ from splade.kindly import err
 
 if TYPE_CHECKING:
     from splade.config.schema import Task
+
+LONGEST_NAME = 4096  # characters of a path
 
 Texts = TypeVar("Texts", bound=Sized)
 
@@ -68,6 +71,11 @@ def read_texts(
     if "-" in wanted:
         raise DataError("'-' (standard input) was given beside other texts; give one or the other.")
     wanted = wanted or ([] if sys.stdin is None or sys.stdin.isatty() else _of_input())
+    for text in wanted[:1] if len(wanted) == 1 and texts else []:
+        if len(text) < LONGEST_NAME and "\0" not in text and os.path.isfile(text):
+            _say(
+                f"'{text}' was read as a text, and there is a file of that name; to read the file, give --file {text}."
+            )
     if not wanted:
         raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
     return wanted

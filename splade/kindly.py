@@ -33,7 +33,7 @@ def run_kindly(command: Callable[[], None]) -> None:
         _say(str(error))
         sys.exit(EXIT_USER)
     except Interrupted as error:
-        _say(f"{error} Go on with the same command and --resume.")
+        _say(f"{error} Go on with the same command and --resume (in the place of --overwrite, if that was given).")
         sys.exit(EXIT_INTERRUPTED)
     except KeyboardInterrupt:
         _say("Stopped.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from splade.config.load import load_config
 from splade.config.named import named_by_overrides, named_in_file
 from splade.errors import ConfigError, DataError
+from splade.models.folder import file_hash
 
 if TYPE_CHECKING:
     from splade.config.schema import Config
@@ -73,6 +74,7 @@ def measurement_settings(
         settings = replace(settings, data=replace(settings.data, **before))
     if training is not None:
         _check_files(settings, training)
+        _check_unchanged(settings, training, model.record.get("data_files") or {})
     named = {*set_now, *named_in_file(config)}
     if "model.topk_per_position" in named:
         if settings.model.topk_per_position and model.task != "tagging":
@@ -104,6 +106,17 @@ def _only_this(file: Path | None) -> list[str]:
         *(f"data.{key}={json.dumps(str(file))}" for key in ("train_file", "test_file")),
         "data.test_samples=-1",
     ]
+
+
+def _check_unchanged(settings: Config, training: dict[str, Any], hashes: dict[str, str]) -> None:
+    """Refuse to take a part of the training texts for the test once they are others: it would be another part."""
+    path, before = settings.data.train_file, hashes.get("train_file")
+    carved = settings.data.test_file is None and path is not None and path == training["data"]["train_file"]
+    if carved and before is not None and os.path.isfile(str(path)) and file_hash(Path(str(path))) != before:
+        raise DataError(
+            f"{path} has changed since the model was trained on a part of it, so that the part held out for the test "
+            "is no longer known; name test texts with --file."
+        )
 
 
 def _check_files(settings: Config, training: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -38,6 +39,7 @@ from splade.reporting.report import write_report
 from splade.run_folder import (
     begin_anew,
     check_output_dir,
+    file_hashes,
     fingerprint,
     from_anywhere,
     held,
@@ -154,7 +156,7 @@ def prepare(
         console=console,
         opening=opening,
     )
-    notes = [*early, *_notes(config, train, test, backbone, max_length)]
+    notes = [*early, *_notes(config, train, test, backbone, max_length, trainer.total)]
     seconds = time.perf_counter() - started
     return PreparedRun(
         config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes, seconds
@@ -195,7 +197,8 @@ def _train(config: Config, *, resume: bool, overwrite: bool, console: Console | 
     if main:
         remove_other_results(folder, fingerprint(config, run.dataset))
         write_config(config)
-        run.model.save_pretrained(folder / "model", **training_record(config, run.dataset))
+        run.model.record = training_record(config, run.dataset)
+        run.model.save_pretrained(folder / "model")
     run.accelerator.wait_for_everyone()
     if not outcome.satisfied:
         asked, advice = "cross-entropy", "Train longer"
@@ -216,6 +219,7 @@ def training_record(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -
         "dataset": dataset.name,
         "seed": config.seed,
         "numbered_labels": dataset.numbered,
+        "data_files": file_hashes(config.data),
         "experiment": experiment,
     }
 
@@ -414,12 +418,23 @@ def _notes(
     test: Task,
     backbone: Backbone,
     max_length: int,
+    steps: int,
 ) -> list[str]:
-    """What was found missing or had to be cut."""
+    """What was found missing or had to be cut, and a training too short for its settings."""
     notes = [backbone.notice] if backbone.notice else []
+    if config.training.lr_warmup_steps > steps / 2:
+        notes.append(
+            f"The learning rate rises over {config.training.lr_warmup_steps} steps (training.lr_warmup_steps), and the "
+            f"training has {steps}: train longer, such as with --set training.epochs={_enough(config, steps)}."
+        )
     if max_length < config.data.max_length:
         notes.append(f"data.max_length is {config.data.max_length}, but the backbone reads {max_length} tokens.")
     return [*notes, *cut_notes("training", train, max_length), *cut_notes("test", test, max_length)]
+
+
+def _enough(config: Config, steps: int) -> int:
+    """Epochs in which the learning rate has risen after a quarter of the steps."""
+    return math.ceil(4 * config.training.lr_warmup_steps / max(1, steps) * config.training.epochs)
 
 
 def cut_notes(name: str, task: Task, max_length: int) -> list[str]:

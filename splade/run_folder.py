@@ -18,9 +18,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from splade.config.load import config_to_yaml
-from splade.config.schema import Config
+from splade.config.schema import Config, DataConfig
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
+from splade.models.folder import file_hash
 from splade.training.checkpoint import list_checkpoints
 from splade.training.recipes import resolved
 from splade.utils.atomic import write_json, write_text
@@ -74,6 +75,12 @@ def _with_files(config: Config, change: Callable[[Path], str]) -> Config:
     named = {key: getattr(config.data, key) for key in ("train_file", "validation_file", "test_file")}
     changed: dict[str, Any] = {key: change(Path(value)) for key, value in named.items() if value is not None}
     return replace(config, data=replace(config.data, **changed))
+
+
+def file_hashes(data: DataConfig) -> dict[str, str]:
+    """SHA-256 of each data file that is named, by its setting."""
+    named = {key: getattr(data, key) for key in ("train_file", "validation_file", "test_file")}
+    return {key: file_hash(Path(path)) for key, path in named.items() if path is not None and Path(path).is_file()}
 
 
 def from_anywhere(config: Config) -> Config:

@@ -42,7 +42,8 @@ class TestExplain:
         found = objects(done.stdout)
         assert [one["text"] for one in found] == TEXTS
         for one in found:
-            assert list(one) == ["text", "label", "target", "logits", "probabilities", "bias", "tokens", "words"]
+            sums = ["bias", "truncated", "tokens", "words"]
+            assert list(one) == ["text", "label", "target", "logits", "probabilities", *sums]
             assert list(one["logits"]) == list(one["probabilities"]) == LABELS
             assert one["target"] == one["label"] == max(LABELS, key=one["logits"].__getitem__)
             for token in one["tokens"]:
@@ -189,7 +190,7 @@ class TestPredict:
     def test_plain_and_json(self, model: Path) -> None:
         plain = run_cli("predict", "--model", model, *TEXTS)
         found = objects(run_cli("predict", "--model", model, "--json", *TEXTS).stdout)
-        assert [list(one) for one in found] == [["text", "label", "probabilities"]] * 3
+        assert [list(one) for one in found] == [["text", "label", "probabilities", "truncated"]] * 3
         expected = [f"{one['label']}\t{one['probabilities'][one['label']]:.4f}\t{one['text']}" for one in found]
         assert plain.stdout.splitlines() == expected
 
@@ -289,6 +290,7 @@ class TestEvaluate:
         record = read_json(trained / "lexical_sae.json")
         data = dict.fromkeys(("validation_file", "test_file")) | {"train_file": "mine.csv", name: "mine.csv"}
         record["experiment"]["data"] |= data
+        del record["data_files"]  # of older models
         (trained / "lexical_sae.json").write_text(json.dumps(record))
         rehash_model(trained)
         parts = (f"data.{name} mine.csv, from a folder that its record does not name", f"--set data.{name}=", "--file")
@@ -575,3 +577,12 @@ def test_what_training_found_is_found_again(toy_run: ToyRun, tmp_path: Path) -> 
     assert "column 'what people wrote'" in done.stderr and "column 'opinion'" in done.stderr
     assert len(run_cli("predict", "--model", out / "model", "--file", path).stdout.splitlines()) == 120
     assert run_cli("evaluate", "--model", out / "model", "--file", path).exit_code == 0
+    path.write_text(path.read_text() + "120;good;one more of them\n")
+    expect_sentence(run_cli("evaluate", "--model", out / "model"), "has changed since the model was trained", "--file")
+
+
+def test_a_file_taken_for_a_text_is_said(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.csv").write_text("text\ngood\n")
+    monkeypatch.chdir(tmp_path)
+    done = run_cli("predict", "--model", model, "mine.csv")
+    assert done.stdout.endswith("\tmine.csv\n") and "there is a file of that name" in done.stderr

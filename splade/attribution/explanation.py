@@ -99,6 +99,7 @@ class Explanation:
             "logits": _plain(self.logits),
             "probabilities": _plain(self.probabilities),
             "bias": float(self.bias),
+            "truncated": self.truncated,
             "tokens": [
                 {
                     "token": token.token,

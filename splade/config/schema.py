@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, Strict, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.functional_validators import AfterValidator, BeforeValidator, WrapValidator
 
-from splade.config.texts import ColumnName, Delimiter, Encoding, Names, Text
+from splade.config.texts import ColumnName, Delimiter, Encoding, FilePath, Names, Text
 
 SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -90,14 +90,14 @@ class DataConfig:
     """A folder of the data root, a packaged set, one of the named sets (``sst2``, ``imdb``, ...) or a Hub name."""
     dataset_config: Text | None = None
     """The configuration of a Hub set that has several."""
-    train_file: Text | None = None
+    train_file: FilePath | None = None
     """Own training texts (CSV, TSV, JSONL, each also .gz, or Parquet; for tagging JSONL, Parquet or columns in .conll,
     .bio, .iob, .txt, .tsv); when given, ``dataset_name`` is not used."""
-    validation_file: Text | None = None
+    validation_file: FilePath | None = None
     """Own validation texts; without them a stratified part of the training texts is held out."""
-    test_file: Text | None = None
+    test_file: FilePath | None = None
     """Own test texts; without them a stratified part of the training texts is held out."""
-    root: Text | None = None
+    root: FilePath | None = None
     """Folder with one folder a data set; null: the environment variable ``LEXICAL_SAE_DATA``."""
     text_column: Text | None = None
     """Column of the texts; null: ``text``, what a named set calls it, or the one that a usual name (``review``,
@@ -168,7 +168,7 @@ class ModelConfig:
     """Keep stop words from firing (negations always may), because they soak up contribution and explain nothing."""
     dictionary_size: PositiveInt = 4000
     """Number of frequent whole words in the ``dictionary`` support."""
-    dictionary_file: Text | None = None
+    dictionary_file: FilePath | None = None
     """Own word list for ``dictionary``, one word a line."""
     gate: Gate | None = None
     """How a score becomes an activation or exactly zero: ``jumprelu`` keeps the whole score above the threshold,
@@ -351,7 +351,7 @@ class Config:
     """Title of the report."""
     task: Task = "classification"
     """What is predicted: one class a text, or by ``tagging`` which words name an entity, and of which type."""
-    output_dir: Text = "results/lexical_sae"
+    output_dir: FilePath = "results/lexical_sae"
     """Folder that receives everything the run leaves behind."""
     seed: Annotated[NonNegativeInt, Field(lt=2**63)] = 42
     """Seed of every random choice."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from pydantic.functional_validators import AfterValidator, BeforeValidator
@@ -50,6 +51,8 @@ def _as_names(value: object) -> object:
 
 
 Text = Annotated[str, AfterValidator(_check_text)]
+# `~` is the home folder in a settings file too, where no shell reads it.
+FilePath = Annotated[Text, AfterValidator(os.path.expanduser)]
 # The columns of a column file have numbers.
 ColumnName = Annotated[Text, BeforeValidator(_as_name)]
 Names = Annotated[list[Text], BeforeValidator(_as_names)]

@@ -62,7 +62,8 @@ def profile(values: Sequence[object]) -> Profile:
     if _share(texts, DATE):
         return Profile("dates", different, len(sample))
     words = sum(len(each.split()) + len(UNSPACED.findall(each)) for each in texts) / len(texts)
-    if words >= FEWEST_WORDS and different >= FEWEST_DIFFERENT * len(texts):
+    mostly_there = 2 * len(there) >= len(sample)
+    if words >= FEWEST_WORDS and different >= FEWEST_DIFFERENT * len(texts) and mostly_there:
         return Profile("texts", different, len(sample), words)
     short = sum(map(len, texts)) <= LONGEST_CLASS * len(texts)
     return Profile(

@@ -12,6 +12,7 @@ from splade.data.column_choice import LABELS, TEXTS, choose_columns
 from splade.data.column_choice import TEXT_COLUMN as TEXT_COLUMN
 from splade.data.column_profile import NUMBER
 from splade.data.encoding import clean_text
+from splade.data.schemes import OUTSIDE, split_tag
 from splade.data.types import Columns, RawSplit, Table, TextSplit
 from splade.errors import DataError, OtherTaskError, UnknownLabelError, listed, nearest, shown
 
@@ -120,8 +121,14 @@ def _is_missing(value: object) -> bool:
 
 
 def _check_classes(labels: Sequence[str], column: str, origin: str) -> None:
-    """Refuse what was measured: every value would be a class of its own."""
+    """Refuse what was measured, since every value would be a class of its own, and the tags of words."""
     different = set(labels)
+    if OUTSIDE in different and len(different) > 1 and all(map(split_tag, different)):
+        raise DataError(
+            f"{origin} has tags of words in column '{column}' ({listed(sorted(different))}), where classes of texts "
+            "were expected; for a tagger, write a word and its tag a line and a blank line after each sentence "
+            "(.conll), or JSON Lines with 'tokens' and 'tags'."
+        )
     if len(different) <= MOST_FRACTIONS or not all(NUMBER.fullmatch(label) for label in different):
         return
     fractions = any(not label.lstrip("+-").isdecimal() for label in different)

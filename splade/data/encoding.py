@@ -16,6 +16,11 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+ARCHIVES = {
+    b"PK\x03\x04": "is a zip archive or an Excel workbook, where text was expected; unpack it, or export it as CSV",
+    b"\x1f\x8b": "is gzip-compressed, and its name does not say so; let it end in .gz",
+}
+"""How files begin that are often taken for text, and what to do with them."""
 USUAL = "utf-8"
 SAMPLE = 1 << 20  # bytes by which an encoding is proposed
 # Of the letters of western European languages fewer are accented; Cyrillic misread as western has nothing else.
@@ -51,6 +56,9 @@ def clean_text(text: str) -> str:
 
 
 def _undecodable(data: bytes, path: Path, encoding: str, error: UnicodeError) -> DataError:
+    for mark, advice in ARCHIVES.items():
+        if data.startswith(mark):
+            return DataError(f"The file {path} {advice}.")
     line = data.count(b"\n", 0, error.start) + 1 if isinstance(error, UnicodeDecodeError) else 0
     place = f" at line {line}" if line else ""
     name = "UTF-8" if encoding in (USUAL, "utf-8-sig") else encoding

@@ -89,7 +89,7 @@ def _read(path: Path) -> bytes:
         return gzip.decompress(content) if _kind(path)[1] else content
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(
-            f"The file {path} is not a whole gzip file; it is damaged, so fetch or pack it again."
+            f"The file {path} is not a whole gzip file; fetch or pack it again, or, if it is not packed, rename it."
         ) from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder, where a file of texts was expected; name a file in it.") from None

@@ -13,8 +13,39 @@ SHOWN_CLASSES = 5
 
 
 def training_notes(split: TextSplit | TaggedSplit, label_names: Sequence[str]) -> list[str]:
-    """What is odd about the classes of the training texts."""
-    return [*_uneven(split, label_names), *_contradicting(split)] if isinstance(split, TextSplit) else []
+    """What is odd about the classes of the training texts, or about a tagger's types."""
+    if not isinstance(split, TextSplit):
+        return list(_alike([name.removeprefix("B-") for name in label_names if name.startswith("B-")]))
+    return [*_alike(label_names), *_joined(label_names), *_uneven(split, label_names), *_contradicting(split)]
+
+
+def _alike(names: Sequence[str]) -> Iterator[str]:
+    """On names that somebody may have meant for one."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
+    several = [found for found in spellings.values() if len(found) > 1]
+    if several:
+        named = "; ".join(" and ".join(f"'{name}'" for name in found) for found in several[:SHOWN_CLASSES])
+        yield (
+            f"Labels that differ only in case or spaces are taken for different ones: {named}; if they are one, write "
+            "it one way."
+        )
+
+
+def _joined(names: Sequence[str]) -> Iterator[str]:
+    """On class names that look like several labels in one cell."""
+    for sign in ";|,/":
+        parts = [sorted(part.strip() for part in name.split(sign)) for name in names if sign in name]
+        again = {tuple(each) for each in parts if parts.count(each) > 1}
+        single = {part for each in parts for part in each} & set(names)
+        if len(parts) > 1 and (again or len(single) > 1):
+            example = next(name for name in names if sign in name)
+            yield (
+                f"{len(parts)} of the {len(names)} labels, such as '{example}', look like several in one cell; each "
+                "such list was taken for a class of its own, since a text is given one class."
+            )
+            return
 
 
 def _uneven(split: TextSplit, label_names: Sequence[str]) -> Iterator[str]:

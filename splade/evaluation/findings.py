@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scipy.stats import binom
+
 from splade.evaluation.artefacts import Artefact
 from splade.evaluation.binomial import Interval, interval
 from splade.evaluation.entities import EntityScores
@@ -11,6 +13,9 @@ from splade.evaluation.per_class import ClassScores
 from splade.evaluation.registers import Heaviest
 from splade.evaluation.word_weights import WordWeight
 from splade.training.anchors import LARGEST_SHARE
+
+CHANCE = 0.025
+"""The largest probability at which a difference in one direction is taken for chance no longer."""
 
 NAMED = 3
 """Labels or words that a sentence names; of more it says how many."""
@@ -34,6 +39,7 @@ def class_findings(scores: ClassScores) -> list[str]:
     """On labels that are given too often, too seldom or never, and on too few texts to say."""
     texts = sum(map(sum, scores.confusion))
     return [
+        *_only(scores, texts),
         *_majority(scores, texts),
         *_never_given(scores),
         *_seldom_found(scores),
@@ -60,6 +66,13 @@ def contribution_findings(
     return [*_registers(heaviest), *_heavy_word(words, artefacts), *_artefacts(artefacts)]
 
 
+def _only(scores: ClassScores, texts: int) -> list[str]:
+    only = [name for name, of in scores.per_class.items() if of.support == texts > 0]
+    if not only:
+        return []
+    return [f"All test texts have the label '{only[0]}', so that accuracy says nothing of the other labels."]
+
+
 def _majority(scores: ClassScores, texts: int) -> list[str]:
     """Whether the model beats always answering the most frequent label, by a sign test: where just one of the two is
     right, it must be the model more often than not."""
@@ -67,7 +80,7 @@ def _majority(scores: ClassScores, texts: int) -> list[str]:
     number = list(scores.per_class).index(label)
     right, right_of_label = sum(row[i] for i, row in enumerate(scores.confusion)), scores.confusion[number][number]
     won, lost = right - right_of_label, figures.support - right_of_label
-    if interval(won, won + lost).low > 0.5:
+    if figures.support == texts or binom.sf(won - 1, won + lost, 0.5) <= CHANCE:
         return []
     more = "no more" if won <= lost else "not clearly more"
     return [

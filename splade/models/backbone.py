@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
-from accelerate import init_empty_weights
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from splade.errors import BackboneError
+from splade.models.building import ONE_AT_A_TIME, ShapesOnly
 from splade.models.folder import is_model_folder
 from splade.models.pretrained import load_pretrained
 
@@ -77,7 +77,8 @@ class Backbone(nn.Module):
             from splade.models.saving import load_backbone
 
             return load_backbone(Path(name).expanduser())
-        model, tokenizer, missing = load_pretrained(name, revision)
+        with ONE_AT_A_TIME:
+            model, tokenizer, missing = load_pretrained(name, revision)
         notice = None
         if _head_is_missing(model, missing):
             notice = (
@@ -111,13 +112,13 @@ class Backbone(nn.Module):
     def from_config(cls, config: PretrainedConfig, head: Head, *, empty: bool = False) -> Backbone:
         """The same structure with random weights, to load a saved state dict into; `empty`: with their shapes only."""
         config = copy.deepcopy(config)  # building a model writes into it
-        if not empty:
-            return cls(AutoModelForMaskedLM.from_config(config, dtype=torch.float32), head).eval()
-        with init_empty_weights(include_buffers=False):
-            model = AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
-        model.tie_weights()  # what is one tensor in two places became two
-        with torch.device("meta"):
-            return cls(model, head).eval()
+        with ONE_AT_A_TIME:
+            if not empty:
+                return cls(AutoModelForMaskedLM.from_config(config, dtype=torch.float32), head).eval()
+            with ShapesOnly():
+                model = AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
+            with torch.device("meta"):
+                return cls(model, head).eval()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Hidden states (B, L, d) of token ids (B, L); positions whose mask is 0 are padding."""

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,11 +36,14 @@ FILES = "files"
 HASH = "sha256"
 """Key of the settings under which stands the SHA-256 of all the others, and so of the whole model."""
 
+SAVING = threading.RLock()
+"""Held while this process saves: its threads would write to one place."""
+
 READY, WRITING = ".lexical_sae_saved", ".lexical_sae_saving_"
 
 READ_BY_LIBRARIES = frozenset(
     {
-        *("config.json", "generation_config.json"),
+        "config.json",
         *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
         *("vocab.txt", "vocab.json", "merges.txt", "bpe.codes"),
         *("tokenizer.model", "spm.model", "spiece.model", "sentencepiece.bpe.model"),
@@ -58,8 +62,19 @@ def model_path(folder: object) -> Path:
 
 def is_model_folder(folder: Path) -> bool:
     """Whether a folder holds a saved model."""
-    finish_save(folder)
-    return (folder / SETTINGS).is_file()
+    try:
+        finish_save(folder)
+        return (folder / SETTINGS).is_file()
+    except PermissionError as error:
+        raise ModelError(f"{folder} cannot be read ({error.strerror}); check its rights.") from None
+
+
+def is_as_read(folder: Path, settings: dict[str, Any]) -> bool:
+    """Whether no save has come to a folder, or is under way, since its settings were read."""
+    try:
+        return not (folder / READY).is_dir() and read_settings(folder) == settings
+    except ModelError:
+        return False
 
 
 def check_model_folder(folder: Path) -> None:
@@ -89,6 +104,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 def file_hash(path: Path) -> str:
     """SHA-256 of a file."""
+    if path.suffix == ".json":  # whose line ends are free, as git changes them
+        return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -140,6 +157,7 @@ def replaced_model(folder: Path) -> Iterator[Path]:
     files are left alone.
     """
     made: list[Path] = []
+    SAVING.acquire()
     try:
         _check_place(folder)
         finish_save(folder)
@@ -159,6 +177,8 @@ def replaced_model(folder: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise _not_written(folder, error.strerror or error) from error
         raise
+    finally:
+        SAVING.release()
 
 
 def finish_save(folder: Path) -> None:
@@ -175,7 +195,7 @@ def finish_save(folder: Path) -> None:
             for name in outdated:
                 (folder / name).unlink(missing_ok=True)
             _move(ready / SETTINGS, folder / SETTINGS)
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it is gone, or another process has put its own there
             ready.rmdir()
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(
@@ -238,6 +258,6 @@ def _alive(process: int) -> bool:
 
 def _not_written(folder: Path, reason: object) -> ModelError:
     return ModelError(
-        f"The model could not be written to {folder} ({reason}); make room or choose another folder, and run again "
-        "with --resume."
+        f"The model could not be written to {folder} ({reason}); make room or choose another folder, and save "
+        "again (train: with --resume)."
     )

@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerFast
 from splade.circuits.core import CircuitState
 from splade.circuits.sequence_core import TagCircuitState
 from splade.config.schema import ModelConfig, Task
+from splade.data.given import whole_number
 from splade.errors import ModelError
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
@@ -131,9 +132,7 @@ class LexicalSAE(nn.Module):
 
     @topk_per_position.setter
     def topk_per_position(self, most: int) -> None:
-        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            raise ModelError(f"topk_per_position must be a whole number, 0 for no limit, but is {most!r}; correct it.")
-        self.config = replace(self.config, topk_per_position=most)
+        self.config = replace(self.config, topk_per_position=whole_number(most, "topk_per_position", least=0))
 
     def suppress(self, words: Sequence[str]) -> None:
         """Shut vocabulary words for every input, in all their senses and spellings; saved with the model."""

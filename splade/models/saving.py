@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import platform
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
 from splade.errors import LexicalSAEError, ModelError
 from splade.models.backbone import Backbone
+from splade.models.building import ONE_AT_A_TIME
 from splade.models.folder import (
     FILES,
     HASH,
@@ -27,6 +29,7 @@ from splade.models.folder import (
     check_hashes,
     check_model_folder,
     file_hash,
+    is_as_read,
     read_settings,
     replaced_model,
     settings_hash,
@@ -36,6 +39,9 @@ from splade.utils.atomic import write_json
 
 if TYPE_CHECKING:
     from splade.models.lexical_sae import LexicalSAE
+
+ATTEMPTS = 10
+"""Times a model is read where others save to its folder meanwhile; a save takes less time than a load."""
 
 
 def library_versions() -> dict[str, str]:
@@ -57,7 +63,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
         tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
         save_file(tensors, aside / WEIGHTS)
         model.backbone.config.save_pretrained(aside)
-        model.tokenizer.save_pretrained(aside)
+        _without_state(model.tokenizer).save_pretrained(aside)
         settings = {
             **kept,
             **record,
@@ -70,9 +76,17 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
             "sense_tokens": [] if model.encoder.senses is None else model.encoder.senses.tokens.tolist(),
             "versions": library_versions(),
         }
-        model.record = write_settings(aside, settings, [path.name for path in aside.iterdir()])
+        written = write_settings(aside, settings, [path.name for path in aside.iterdir()])
         (aside / WEIGHTS).chmod((aside / SETTINGS).stat().st_mode)  # safetensors writes for the owner alone
-    return model.record[HASH]
+    return written[HASH]
+
+
+def _without_state(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
+    """A copy that has not been used: a tokenizer keeps how it padded and cut last, which is no part of a model."""
+    unused = copy.deepcopy(tokenizer)
+    unused.backend_tokenizer.no_padding()
+    unused.backend_tokenizer.no_truncation()
+    return unused
 
 
 def write_settings(folder: Path, settings: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -93,8 +107,21 @@ def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
     `draw`: first start the backbone from random weights, which the saved ones replace. It takes longer and moves the
     random generator on, as trainings that go on from a saved model have always seen it.
     """
-    check_model_folder(folder)
-    settings = read_settings(folder)
+    for _ in range(ATTEMPTS):
+        check_model_folder(folder)
+        settings = read_settings(folder)
+        try:
+            model = _load(folder, settings, draw)
+        except ModelError:
+            if is_as_read(folder, settings):
+                raise
+            continue  # another process has saved here meanwhile
+        if is_as_read(folder, settings):
+            return model
+    raise ModelError(f"{folder} was saved to again and again while it was read; wait until that is over.")
+
+
+def _load(folder: Path, settings: dict[str, Any], draw: bool) -> LexicalSAE:
     check_format(folder, settings)
     with ThreadPoolExecutor(max_workers=1) as beside:  # a second processor hashes while this one builds
         checked = beside.submit(check_hashes, folder, settings)
@@ -112,6 +139,7 @@ def build_model(folder: Path, settings: dict[str, Any], *, draw: bool = False) -
     from splade.models.lexical_sae import LexicalSAE
 
     saved = check_settings(folder, settings)
+    ONE_AT_A_TIME.acquire()
     try:
         backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), saved.head, empty=not draw)
         tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -135,6 +163,8 @@ def build_model(folder: Path, settings: dict[str, Any], *, draw: bool = False) -
     except Exception as error:  # whatever the libraries raise: a damaged tokenizer is a bare Exception
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(f"The model in {folder} cannot be read ({reason}); copy or train it again.") from error
+    finally:
+        ONE_AT_A_TIME.release()
     model.record = settings
     return model
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 ASKS_TO_LEAVE = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """Ctrl-C was pressed or SIGTERM sent; what was learned so far is saved."""
 
 

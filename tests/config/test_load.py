@@ -353,3 +353,9 @@ def test_a_base_fills_in_what_the_file_does_not_say(tmp_path: Path) -> None:
     assert (config.task, config.training.epochs, config.training.batch_size) == ("tagging", 5, 32)
     assert load_config(path, ["task=classification"], base).task == "classification"
     assert load_config(None, [], base).training.batch_size == 7
+
+
+def test_the_home_folder_is_known_without_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    config = load_config(None, ["data.train_file=~/mine.csv", "output_dir=~/out"])
+    assert (config.data.train_file, config.output_dir) == ("/home/somebody/mine.csv", "/home/somebody/out")

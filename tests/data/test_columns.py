@@ -195,3 +195,9 @@ def test_halves_of_characters_are_replaced_and_counted() -> None:
     split = raw_split(Table(columns, "mine.jsonl"), None, None)
     assert split.texts == ["good ?", "fine"]
     assert split.notes == ("mine.jsonl: 1 text(s) have halves of characters; a question mark stands for each.",)
+
+
+def test_tags_of_words_are_no_classes() -> None:
+    columns: Columns = {"text": ["Rome", "won", "it"], "label": ["B-LOC", "O", "O"]}
+    with pytest.raises(DataError, match=r"tags of words in column 'label' \(B-LOC, O\)"):
+        raw_split(Table(columns, "ner.csv"))

@@ -71,3 +71,10 @@ def test_utf_8_read_as_something_else_is_said() -> None:
     assert notes == ["a.csv was read as cp1252, since data.encoding says so, although it is valid UTF-8."]
     assert decode(b"plain", PATH, "cp1252")[1] == []
     assert decode(FRENCH.encode(), PATH, "UTF8")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("start", "said"), [(b"PK\x03\x04\xff", "Excel workbook"), (b"\x1f\x8b\x08\xff", "end in .gz")]
+)
+def test_what_is_packed_is_called_so(start: bytes, said: str) -> None:
+    assert said in sentence(start)

@@ -78,7 +78,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     damaged = tmp_path / "a.jsonl.gz"
     for content in (whole[: len(whole) // 2], b"no gzip at all", whole[:30] + b"\x00\xff" * 8 + whole[46:]):
         damaged.write_bytes(content)
-        assert "is not a whole gzip file; it is damaged" in sentence(damaged)
+        assert "is not a whole gzip file; fetch or pack it again" in sentence(damaged)
     assert "is not a whole Parquet file" in sentence(write(tmp_path / "a.parquet", b"PAR1 nothing"))
     assert "is not UTF-8 text" in sentence(write(tmp_path / "a.csv", "text,label\nété,1\n".encode("latin-1")))
 

@@ -29,3 +29,19 @@ def test_texts_with_several_labels_are_counted() -> None:
 
 def test_tags_are_looked_at_elsewhere() -> None:
     assert training_notes(TaggedSplit([["a"]], [[0]]), ["O", "B-X", "I-X"]) == []
+
+
+def test_labels_that_somebody_may_have_meant_for_one() -> None:
+    split = TextSplit(["a"] * 40, [0, 1, 2, 3] * 10)
+    said = training_notes(split, ["Bad", "bad", "Good", "fine"])
+    assert said[0].startswith(
+        "Labels that differ only in case or spaces are taken for different ones: 'Bad' and 'bad';"
+    )
+    assert not any("differ only in case" in note for note in training_notes(split, ["a", "b", "c", "d"]))
+
+
+def test_several_labels_in_a_cell() -> None:
+    split = TextSplit(["a"] * 40, [0, 1, 2, 3] * 10)
+    said = training_notes(split, ["food", "price", "food;price", "price;food"])
+    assert any("look like several in one cell" in note for note in said)
+    assert not any("in one cell" in n for n in training_notes(split, ["Sci/Tech", "World", "Sports", "Business"]))

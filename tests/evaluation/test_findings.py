@@ -8,7 +8,7 @@ import pytest
 from splade.evaluation.artefacts import Artefact
 from splade.evaluation.entities import Entities, EntityScores
 from splade.evaluation.findings import class_findings, contribution_findings, entity_findings
-from splade.evaluation.per_class import ClassScores, ConfusionMeter
+from splade.evaluation.per_class import ClassScores, ConfusionMeter, class_scores
 from splade.evaluation.registers import Heaviest, HeaviestToken
 from splade.evaluation.word_weights import WordWeight
 
@@ -108,3 +108,14 @@ class TestContributions:
         (found,) = contribution_findings(None, some[:1], some)
         assert "'user' (markup; 40.0 %), 'br' (markup; 35.0 %, most of it for 'normal')" in found
         assert "'the' (markup; 30.0 %, most of it for 'normal') and 2 more;" in found
+
+
+def test_four_of_four_may_be_chance() -> None:
+    """The exact sign test: a sixteenth, where Wilson's interval would have called it sure."""
+    gold, given = np.array([0] * 25 + [1] * 35), np.array([0] * 4 + [1] * 56)
+    assert any("not clearly more" in note for note in class_findings(class_scores(["a", "b"], gold, given)))
+
+
+def test_a_split_of_one_label() -> None:
+    said = class_findings(class_scores(["a", "b"], np.array([1] * 9), np.array([1] * 8 + [0])))
+    assert said[0].startswith("All test texts have the label 'b'") and not any("always answering" in n for n in said)

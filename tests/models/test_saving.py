@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
 import resource
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from splade.errors import ModelError
+from splade.errors import ConfigError, ModelError
 from splade.models import saving
 from splade.models.backbone import Backbone, Head
 from splade.models.folder import SETTINGS, WEIGHTS, WRITING, file_hash
@@ -159,7 +161,7 @@ def test_a_loaded_model_keeps_its_record(saved: tuple[LexicalSAE, Path], tmp_pat
     loaded.save_pretrained(tmp_path / "without", note="no good")
     again = LexicalSAE.from_pretrained(tmp_path / "without").record
     assert (again["dataset"], again["seed"], again["note"]) == ("toys", 5, "no good")
-    assert again["sha256"] != saved[0].record["sha256"]
+    assert again["sha256"] != loaded.record["sha256"]
 
 
 def hidden(folder: Path) -> list[str]:
@@ -424,7 +426,7 @@ def test_what_is_no_word_cannot_be_suppressed(saved: tuple[LexicalSAE, Path], wo
 
 @pytest.mark.parametrize("most", [-1, 1.5, True, None, "3"])
 def test_a_cap_is_a_whole_number(saved: tuple[LexicalSAE, Path], most: object) -> None:
-    with pytest.raises(ModelError, match="topk_per_position must be a whole number"):
+    with pytest.raises(ConfigError, match=r"topk_per_position is .* a whole number from 0 on"):
         saved[0].topk_per_position = most  # type: ignore[assignment]
 
 
@@ -432,3 +434,48 @@ def test_a_cap_is_a_whole_number(saved: tuple[LexicalSAE, Path], most: object) -
 def test_a_device_that_is_not_there(saved: tuple[LexicalSAE, Path], device: object) -> None:
     with pytest.raises(ModelError, match="cannot be put on the device"):
         LexicalSAE.from_pretrained(saved[1], device)  # type: ignore[arg-type]
+
+
+def test_the_hash_is_of_the_model_and_not_of_its_use(saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
+    model = LexicalSAE.from_pretrained(saved[1])
+    first = model.save_pretrained(tmp_path / "one")
+    model.tokenizer(["a", "b c"], padding=True, truncation=True, max_length=5)
+    assert model.save_pretrained(tmp_path / "two") == first
+    model.save_pretrained(tmp_path / "three", stage="tried")
+    assert model.save_pretrained(tmp_path / "four") == first  # what one save is told is not told to the next
+
+
+def test_line_ends_that_git_changes_are_free(saved: tuple[LexicalSAE, Path]) -> None:
+    for path in saved[1].glob("*.json"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert torch.equal(logits(LexicalSAE.from_pretrained(saved[1])), logits(saved[0]))
+
+
+def test_a_save_that_passes_by_is_waited_for(saved: tuple[LexicalSAE, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of one save under the labels of another would pass every hash."""
+    model, folder = saved
+    real, other = saving.build_model, copy.deepcopy(model)
+    with torch.no_grad():
+        other.head.out.bias.add_(1.0)
+    other.labels = ["one", "two"]
+    saves = iter([other])
+
+    def passed_by(*args: object, **options: object) -> LexicalSAE:
+        for each in saves:
+            each.save_pretrained(folder)
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(saving, "build_model", passed_by)
+    loaded = LexicalSAE.from_pretrained(folder)
+    assert loaded.labels == ["one", "two"] and torch.equal(logits(loaded), logits(other))
+
+
+def test_threads_may_save_and_load_at_once(saved: tuple[LexicalSAE, Path], tmp_path: Path) -> None:
+    model, folder = saved
+    normal = torch.nn.init.normal_
+    with ThreadPoolExecutor(4) as pool:
+        work = [pool.submit(model.save_pretrained, tmp_path / "shared") for _ in range(6)]
+        work += [pool.submit(LexicalSAE.from_pretrained, folder) for _ in range(6)]
+        assert all(each.result() is not None for each in work)
+    assert torch.equal(logits(LexicalSAE.from_pretrained(tmp_path / "shared")), logits(model))
+    assert torch.nn.init.normal_ is normal and torch.nn.Linear(2, 2).weight.device.type == "cpu"
