@@ -179,6 +179,11 @@ def _sentence(value: object, place: Callable[[], str] = lambda: "given") -> str 
                 f"A text is a string or a list of words, but word {number} of the one {place()} is {_found(word)}; "
                 "correct it."
             )
+    if len(found_words) > 1 and all(len(word.split()) > 1 for word in found_words):
+        raise DataError(
+            f"A text is a string or a list of words, but all words of the one {place()} have spaces "
+            f"('{found_words[0]:.{SHOWN}}'), as texts have; give texts in one list, not in a list of lists."
+        )
     return [clean_text(_plain(word)) for word in found_words]
 
 

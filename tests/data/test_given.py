@@ -196,3 +196,9 @@ def test_a_whole_number() -> None:
     for wrong in (True, np.True_, 1.0, "1", None, 0, -1):
         with pytest.raises(ConfigError, match=r"size is .*, but a whole number from 1 on was expected"):
             whole_number(wrong, "size", 1)
+
+
+def test_texts_in_a_list_of_lists_are_not_taken_for_words() -> None:
+    with pytest.raises(DataError, match=r"all words of the one .* have spaces \('I live in Paris.'\)"):
+        given_sentences([["I live in Paris.", "He went to London."]])
+    assert given_sentences([["New York", "won"]]).items == [["New York", "won"]]
