@@ -22,7 +22,7 @@ from splade.config.schema import Config, DataConfig
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
 from splade.models.folder import file_hash
-from splade.training.checkpoint import list_checkpoints
+from splade.training.checkpoint import list_checkpoints, nothing_to_resume
 from splade.training.recipes import resolved
 from splade.utils.atomic import write_json, write_text
 
@@ -112,6 +112,8 @@ def check_output_dir(config: Config, *, resume: bool, overwrite: bool) -> None:
     folder = Path(config.output_dir)
     check_writable(folder)
     _check_foreign(folder, WRITES)
+    if resume and not list_checkpoints(folder / "checkpoints"):
+        raise nothing_to_resume(folder / "checkpoints", "no checkpoint")
     traces = [name for name in ("results.json", "model") if _is_there(folder / name)]
     traces += ["checkpoints"] if list_checkpoints(folder / "checkpoints") else []
     if traces and not resume and not overwrite:

@@ -65,8 +65,8 @@ def is_model_folder(folder: Path) -> bool:
     try:
         finish_save(folder)
         return (folder / SETTINGS).is_file()
-    except PermissionError as error:
-        raise ModelError(f"{folder} cannot be read ({error.strerror}); check its rights.") from None
+    except OSError as error:  # no rights, or a name that no file can have
+        raise ModelError(f"{folder!s:.200} cannot be read ({error.strerror}); check its name and rights.") from None
 
 
 def is_as_read(folder: Path, settings: dict[str, Any]) -> bool:

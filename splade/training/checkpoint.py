@@ -75,8 +75,12 @@ def newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
             return load_checkpoint(path), refused
         except CheckpointError as error:
             refused.append(f"{error} The one before it is used.")
-    found = f"{len(refused)} checkpoint(s), all damaged" if refused else "no checkpoint"
-    raise CheckpointError(
+    raise nothing_to_resume(folder, f"{len(refused)} checkpoint(s), all damaged" if refused else "no checkpoint")
+
+
+def nothing_to_resume(folder: Path, found: str) -> CheckpointError:
+    """The sentence on a folder that has no checkpoint to go on from."""
+    return CheckpointError(
         f"There is nothing to resume in {folder}: found {found}; start the run again without --resume."
     )
 

@@ -133,7 +133,8 @@ def start(arguments: Sequence[object], log: Path, prepare: Callable[[], None] = 
     A case takes a second instead of ten this way; `start_cold` has what is left out, the start of the interpreter.
     """
     stdout, stderr = _outputs(log)
-    stdout.touch()
+    for file in (stdout, stderr):  # a process that is killed at once makes none
+        file.touch()
     pid = os.fork()
     if pid == 0:
         _be_the_command([str(argument) for argument in arguments], stdout, stderr, prepare)
