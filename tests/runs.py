@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from splade.cli import app
 from splade.config.load import load_config
 from splade.config.schema import Config
+from splade.run_folder import LOCK
 from tests.builders import TAGS, tagged_sentences, toy_reviews
 
 LABELS = ["negative", "positive"]
@@ -136,6 +137,12 @@ class ToyRun:
     def sets(self, output: Path, **changes: object) -> list[str]:
         """The same as arguments of the command line."""
         return sets(overrides(self.data, self.backbone, output, **changes))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Of all files; who holds the lock is no content."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def weights(folder: Path) -> bytes:

@@ -34,6 +34,7 @@ from tests.builders import toy_reviews
 from tests.runs import (
     LABELS,
     ToyRun,
+    contents,
     expect_sentence,
     read_json,
     run_cli,
@@ -44,12 +45,6 @@ from tests.runs import (
 )
 
 FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Of all files; who holds the lock is no content."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 class TestWhatARunLeaves:

@@ -21,7 +21,7 @@ from splade.training.checkpoint import TENSORS, list_checkpoints
 from splade.training.interrupt import ASKS_TO_LEAVE, Interrupted, interruptible
 from splade.training.loop import Trainer
 from splade.training.resume import cut_history
-from tests.runs import ToyRun, run_cli, weights
+from tests.runs import ToyRun, contents, run_cli, weights
 
 PATIENCE = 120  # seconds; a machine may be busy
 
@@ -142,10 +142,10 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_is_used(
 
 def test_other_settings_are_refused_and_nothing_is_touched(toy_run: ToyRun, tmp_path: Path) -> None:
     train_until_killed(toy_run, tmp_path, 5)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = contents(tmp_path)
     with pytest.raises(CheckpointError, match="belong to a run with other settings or data"):
         setup_and_train(toy_run.config(tmp_path, training__learning_rate=5e-4), resume=True)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert contents(tmp_path) == before
 
 
 def test_a_run_that_stopped_early_stays_stopped(
