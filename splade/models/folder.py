@@ -119,12 +119,14 @@ def settings_hash(settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def check_hashes(folder: Path, settings: dict[str, Any]) -> None:
-    """Refuse a model that is not, file by file, the one that was saved."""
+def check_hashes(folder: Path, settings: dict[str, Any], *, weights: bool) -> None:
+    """Refuse a model that is not, file by file, the one that was saved: its weights, or all else."""
     files = settings.get(FILES)
     if settings.get(HASH) != settings_hash(settings) or not isinstance(files, dict):
         raise _changed(folder, SETTINGS, "it does not match its hash")
     for name, expected in files.items():
+        if (name == WEIGHTS) != weights:
+            continue
         path = folder / name
         if not path.is_file():
             raise _changed(folder, name, "it is missing")

@@ -123,8 +123,9 @@ def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
 
 def _load(folder: Path, settings: dict[str, Any], draw: bool) -> LexicalSAE:
     check_format(folder, settings)
+    check_hashes(folder, settings, weights=False)  # before anything is built by what they say
     with ThreadPoolExecutor(max_workers=1) as beside:  # a second processor hashes while this one builds
-        checked = beside.submit(check_hashes, folder, settings)
+        checked = beside.submit(check_hashes, folder, settings, weights=True)
         try:
             model = build_model(folder, settings, draw=draw)
         except LexicalSAEError:
