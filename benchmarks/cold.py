@@ -1,6 +1,7 @@
 """The first prediction of a new process, as someone at a command line waits for it, and where its seconds go.
 
-Nothing can be faster than `import torch`, which is measured beside it. "Cold" is the process, not the disk: all files
+Nothing can be faster than a program that loads torch and transformers' masked language models and does nothing, which
+is measured beside it, as is `import torch`. "Cold" is the process, not the disk: all files
 are in the system's cache, as they are from the second time on.
 """
 
@@ -23,9 +24,13 @@ from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.saving import WEIGHTS
 
-COMMAND, TORCH_ALONE = "lexical-sae predict", "python -c 'import torch'"
-ALONE = "import torch; from benchmarks.cold_parts import peak_mb; print(peak_mb())"
-LARGEST_RATIO = 2.75
+COMMAND = "lexical-sae predict"
+PEAK = "from benchmarks.cold_parts import peak_mb; print(peak_mb())"
+LOADS = {
+    "import torch": "import torch",
+    "import torch and a masked LM": "import torch; from transformers import AutoTokenizer, BertForMaskedLM",
+}
+LARGEST_RATIO = 1.1  # times loading the libraries: what is ours should not be noticed
 MOST_SECONDS = 3.5
 
 
@@ -52,26 +57,27 @@ def run_process(*arguments: str) -> Process:
 
 
 def run(rounds: int = 5, backbone: str = "minilm") -> list[Result]:
-    """The command, `import torch` alone, and the command in parts; in turns."""
-    whole, alone, parts = [], [], []
+    """The command, its libraries alone, and the command in parts; in turns."""
+    whole, parts = [], []
+    alone: dict[str, list[Process]] = {name: [] for name in LOADS}
     with TemporaryDirectory() as place:
         folder = str(Path(place) / "model")
         save_untrained(backbone, folder)
         for _ in range(rounds):
             whole.append(run_process("-m", "splade", "predict", "--model", folder, TEXT))
-            alone.append(run_process("-c", ALONE))
+            for name, load in LOADS.items():
+                alone[name].append(run_process("-c", f"{load}; {PEAK}"))
             parts.append(run_process("-m", "benchmarks.cold_parts", folder, str(time.time())))
         weights_mb = (Path(folder) / WEIGHTS).stat().st_size / 1e6
     in_parts = _in_parts(min(parts, key=lambda each: each.seconds))
     command = _measurement(COMMAND, whole, in_parts[-1].peak_mb)
-    torch_alone = _measurement(TORCH_ALONE, alone, max(float(each.output) for each in alone))
-    ratio = seconds_ratio(command, torch_alone)
+    loads = [_measurement(name, each, max(float(one.output) for one in each)) for name, each in alone.items()]
     goals = [
-        Goal(f"the whole command, times {TORCH_ALONE}", ratio, LARGEST_RATIO, True),
+        Goal(f"the whole command, times {loads[-1].name}", seconds_ratio(command, loads[-1]), LARGEST_RATIO, True),
         Goal("seconds of the whole command, at best", command.best, MOST_SECONDS, True),
     ]
     setting = {"backbone": backbone, "weights MB": round(weights_mb), "rounds": rounds, "parts": "of the fastest round"}
-    return [Result("One prediction in a new process", setting, [command, torch_alone, *in_parts], goals)]
+    return [Result("One prediction in a new process", setting, [command, *loads, *in_parts], goals)]
 
 
 def save_untrained(backbone: str, folder: str) -> None:

@@ -69,13 +69,11 @@ def main(folder: str, started: float) -> None:
         from transformers import AutoTokenizer
 
         from splade.inference import predict_batch
-        from splade.models import saving
         from splade.models.backbone import Backbone
         from splade.models.lexical_sae import LexicalSAE
         from splade.models.vocabulary import Vocabulary
 
         watch.lap("other imports")
-        watch.watch(saving, "check_hashes", "model folder: hash")
         watch.watch(Backbone, "from_config", "model folder: backbone")
         watch.watch(AutoTokenizer, "from_pretrained", "model folder: tokenizer")
         watch.watch(Vocabulary, "from_tokenizer", "model folder: vocabulary")
