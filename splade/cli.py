@@ -175,7 +175,7 @@ def evaluate(
         from splade.models.backbone import Backbone
         from splade.models.lexical_sae import LexicalSAE
         from splade.pipelines import cut_notes, evaluate_model
-        from splade.training.task import TASKS
+        from splade.tasks import TASKS
 
     if output is not None:
         check_output(output)

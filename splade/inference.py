@@ -16,13 +16,13 @@ from torch import Tensor
 
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
 from splade.attribution.span_aggregation import check_spans, word_spans, words_of_positions
-from splade.circuits.core import CircuitState
 from splade.config.schema import Task
 from splade.data.given import Series, given_labels, given_texts, one_text, whole_number
 from splade.errors import DataError, ModelError, nearest
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState
 from splade.models.vocabulary import Vocabulary
 
 BATCH_SIZE = 32

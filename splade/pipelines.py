@@ -49,12 +49,12 @@ from splade.run_folder import (
     write_config,
 )
 from splade.tagging import explain_tags_batch
+from splade.tasks import TASKS, ClassificationTask, TaggingTask, Task
 from splade.training.loop import Trainer, TrainingOutcome
 from splade.training.memory import choose_batch_size
 from splade.training.mlm import mlm_warmup
 from splade.training.recipes import RECIPES, resolved, without_effect
 from splade.training.selection import asks_for_sparsity
-from splade.training.task import TASKS, ClassificationTask, TaggingTask, Task
 from splade.utils.atomic import write_json
 from splade.utils.cuda import peak_rss_mb, seed_everything
 from splade.utils.one_line import one_line

@@ -20,7 +20,6 @@ from splade.attribution.conll_words import split_words
 from splade.attribution.context_estimate import estimate_contexts
 from splade.attribution.explanation import Explanation, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
-from splade.circuits.core import CircuitState
 from splade.data.given import Sentence, Series, given_sentences, one_sentence, whole_number
 from splade.data.types import TaggedSplit
 from splade.errors import DataError
@@ -28,7 +27,8 @@ from splade.inference import BATCH_SIZE, check_logits, check_model, check_target
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
-from splade.training.task import TaggingTask
+from splade.models.state import CircuitState
+from splade.tasks import TaggingTask
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from splade.evaluation.mechanistic import dla_errors
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import LexicalEncoder
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.task import Batch, TaggingTask
+from splade.tasks import Batch, TaggingTask
 from tests.builders import TAGS, build_model, tagged_sentences
 
 SUPPORT = ["full", "dictionary", "neighbourhood", "neighbourhood+dictionary"]

@@ -20,7 +20,7 @@ from splade.inference import predict_batch
 from splade.models.heads import LinearRegion
 from splade.models.lexical_sae import LexicalSAE
 from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
-from splade.training.task import TaggingTask
+from splade.tasks import TaggingTask
 from tests.builders import TAGS, build_model, tagged_sentences
 
 TEXT = "The  bank of England didn't see John Smith, unwatchable."

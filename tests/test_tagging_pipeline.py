@@ -17,7 +17,7 @@ from splade.evaluation.entities import entity_scores
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.pipelines import run_experiment
-from splade.training.task import TaggingTask
+from splade.tasks import TaggingTask
 from tests.builders import TAGS, build_backbone_folder, build_tokenizer, tagged_sentences
 from tests.runs import ToyRun, overrides, read_json, weights
 

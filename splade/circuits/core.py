@@ -1,57 +1,18 @@
-"""A prediction with everything needed to explain it, and the circuit: the few tokens that carry it."""
+"""The circuit of a prediction: the few tokens that carry it."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from splade.models.heads import LinearRegion
 from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState
+
+__all__ = ["CircuitState", "circuit_mask", "circuit_size"]
 
 # How sharply the soft mask of training falls off between the last token kept and the first left out, relative to the
 # attribution halfway between them.
 MASK_SHARPNESS = 10.0
-
-
-@dataclass(frozen=True)
-class CircuitState:
-    """Logits, the sparse rows they were computed from, and the affine map between the two."""
-
-    logits: Tensor
-    """(R, C)."""
-    rows: SparseRows
-    """Active tokens and their values s (in training also inactive ones near their threshold, with value 0)."""
-    scores: Tensor
-    """(N,) the scores z behind `rows.value`, before the gate."""
-    region: LinearRegion
-
-    def take(self, rows: Tensor) -> CircuitState:
-        """Some rows (K,), by ascending number."""
-        inside = torch.isin(self.rows.row, rows)
-        return replace(
-            self,
-            logits=self.logits.index_select(0, rows),
-            rows=self.rows.take(rows),
-            scores=self.scores[inside],
-            region=self.region.take(rows),
-        )
-
-    @property
-    def sparse_vector(self) -> Tensor:
-        """(R, V) s as a dense tensor, built when asked for."""
-        return self.rows.to_dense()
-
-    @property
-    def W_eff(self) -> Tensor:
-        """(R, C, V) effective weights, built when asked for."""
-        return self.region.dense()
-
-    @property
-    def b_eff(self) -> Tensor:
-        """(R, C) effective bias."""
-        return self.region.b_eff
 
 
 def circuit_size(active: Tensor, share: float) -> Tensor:

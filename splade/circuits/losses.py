@@ -13,10 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from splade.circuits.core import CircuitState, circuit_mask
+from splade.circuits.core import circuit_mask
 from splade.models.layers.activation import ThresholdGate
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState
 from splade.registry import Registry
 
 COMPLETENESS: Registry[Callable[..., Tensor]] = Registry("completeness loss")

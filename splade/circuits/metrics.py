@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from splade.circuits.core import CircuitState, circuit_mask, circuit_size
+from splade.circuits.core import circuit_mask, circuit_size
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState
 
 CLASS_CIRCUIT = 100
 """Tokens of a class's circuit when two classes' circuits are compared as sets."""

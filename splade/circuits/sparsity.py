@@ -13,9 +13,9 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from splade.circuits.core import CircuitState
 from splade.circuits.losses import FREQUENCY_DECAY, expected_active
 from splade.models.layers.activation import ThresholdGate
+from splade.models.state import CircuitState
 from splade.registry import Registry
 
 SPARSITIES: Registry[type[SparsityLoss]] = Registry("sparsity loss")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from splade.evaluation.per_class import ConfusionMeter
-from splade.training.task import TaggingTask
+from splade.tasks import TaggingTask
 
 
 @dataclass(frozen=True)

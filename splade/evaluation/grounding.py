@@ -20,7 +20,7 @@ from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
-from splade.training.task import Batch, Task
+from splade.tasks import Batch, Task
 
 SMALLEST_RATING = 1.0
 """Words people rate nearer to zero than this are not clearly good or bad."""

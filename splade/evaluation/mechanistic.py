@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from splade.circuits.core import CircuitState
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
 from splade.config.schema import ALL_ROWS, EvaluationConfig
 from splade.data.splits import TEST_SEED
@@ -30,7 +29,8 @@ from splade.evaluation.word_weights import WordMeter
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.task import ClassificationTask, Task
+from splade.models.state import CircuitState
+from splade.tasks import ClassificationTask, Task
 
 GROUNDING_TEXTS = 256
 """Test texts for the two slow grounding figures, a fixed sample; the number used is in the results."""

@@ -34,7 +34,7 @@ from splade.evaluation.registers import RegisterMeter
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.task import TaggingTask
+from splade.tasks import TaggingTask
 
 TOP_K = (20, 200)
 """Caps on a word's active tokens whose price is measured."""

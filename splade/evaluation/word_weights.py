@@ -12,7 +12,7 @@ from torch import Tensor
 
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
-from splade.training.task import Batch
+from splade.tasks import Batch
 
 LIGHTEST = 0.02
 """The smallest share of all |contribution| that is worth a look; below it are hundreds of ordinary words."""

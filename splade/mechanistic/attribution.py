@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from splade.circuits.core import CircuitState
 from splade.models.projection import pair_dot
 from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState
 
 
 def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRows:

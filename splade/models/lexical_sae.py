@@ -14,8 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from splade.circuits.core import CircuitState
-from splade.circuits.sequence_core import TagCircuitState
 from splade.config.schema import ModelConfig, Task
 from splade.data.given import whole_number
 from splade.errors import ModelError
@@ -26,6 +24,7 @@ from splade.models.heads import HEADS
 from splade.models.layers.activation import DEFAULT_GATE, GATES
 from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState, TagCircuitState
 from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
 from splade.utils.cuda import pick_device, pick_dtype

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
+from splade.data.stop_words import NEGATIONS, STOP_WORDS
 from splade.errors import BackboneError, ConfigError
-from splade.models.stop_words import NEGATIONS, STOP_WORDS
 
 Marker = Literal["##", "Ġ", "▁"]
 

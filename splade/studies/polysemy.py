@@ -21,7 +21,7 @@ from splade.models.vocabulary import Vocabulary
 from splade.pipelines import calibrate
 from splade.studies.study import check_classification, study_folder
 from splade.studies.tables import leave_table
-from splade.training.task import ClassificationTask
+from splade.tasks import ClassificationTask
 from splade.utils.atomic import write_json
 from splade.utils.progress import progress_bar
 

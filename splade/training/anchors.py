@@ -12,12 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from splade.circuits.core import CircuitState
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import frozen_copy
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import group_log_softmax
+from splade.models.state import CircuitState
 from splade.models.support import NeighbourhoodSupport
 from splade.models.vocabulary import Vocabulary
 from splade.registry import Registry

@@ -21,6 +21,7 @@ from splade.circuits.geco import GECOController, bound_from_accuracy
 from splade.config.schema import TrainingConfig, is_auto
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
+from splade.tasks import Task
 from splade.training.anchors import make_anchor
 from splade.training.averaging import WeightAverage
 from splade.training.checkpoint import newest_checkpoint, save_checkpoint
@@ -39,7 +40,6 @@ from splade.training.optim import (
 from splade.training.progress import TrainingProgress
 from splade.training.resume import capture, cut_history, restore, trainable
 from splade.training.selection import Kept, asks_for_sparsity, satisfies
-from splade.training.task import Task
 
 
 @dataclass(frozen=True)

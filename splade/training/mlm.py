@@ -16,9 +16,9 @@ from transformers import PreTrainedTokenizerFast
 from splade.config.schema import Config, is_auto
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
+from splade.tasks import Task
 from splade.training.constants import UNTIL_FOUND
 from splade.training.optim import parameter_groups
-from splade.training.task import Task
 from splade.utils.cuda import pick_dtype
 
 # Share of positions that must be guessed, and what stands there instead (Devlin et al., 2019): the mask, any token, or

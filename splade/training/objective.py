@@ -10,14 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from splade.circuits.core import CircuitState
 from splade.circuits.losses import COMPLETENESS, SEPARATIONS, FrequencyPenalty, sharpness_loss, token_counts
-from splade.circuits.sequence_core import TagCircuitState
 from splade.circuits.sparsity import SPARSITIES, DocumentFrequencyFlops
 from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.state import CircuitState, TagCircuitState
 from splade.training.anchors import Anchor
 from splade.training.guide import Guide
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES

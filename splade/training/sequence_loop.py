@@ -6,8 +6,8 @@ from typing import Any
 
 from splade.config.schema import TrainingConfig
 from splade.models.lexical_sae import LexicalSAE
+from splade.tasks import TaggingTask
 from splade.training.loop import Trainer, TrainingOutcome
-from splade.training.task import TaggingTask
 
 
 def train_sequence(

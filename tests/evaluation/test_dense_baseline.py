@@ -12,8 +12,8 @@ from splade.data.types import TextSplit
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import predictions
 from splade.models.backbone import Backbone
+from splade.tasks import ClassificationTask
 from splade.training.loop import Trainer
-from splade.training.task import ClassificationTask
 from tests.builders import toy_reviews
 
 

@@ -23,7 +23,7 @@ from splade.evaluation.grounding import (
 )
 from splade.models.backbone import Backbone
 from splade.models.vocabulary import Vocabulary
-from splade.training.task import Batch, ClassificationTask
+from splade.tasks import Batch, ClassificationTask
 from tests.builders import build_model, build_tokenizer, sparse_rows, toy_reviews
 
 TOKENIZER = build_tokenizer()

@@ -18,7 +18,7 @@ from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.heads import LinearRegion
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.task import ClassificationTask
+from splade.tasks import ClassificationTask
 from tests.builders import build_model, encode, sparse_rows, toy_reviews
 
 CONFIG = EvaluationConfig(batch_size=8, completeness_shares=[0.1, 1.0])

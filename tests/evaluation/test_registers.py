@@ -11,7 +11,7 @@ from splade.evaluation.registers import Heaviest, HeaviestToken, RegisterMeter
 from splade.evaluation.word_weights import WordMeter, WordWeight
 from splade.models.sparse import Parts, SparseRows
 from splade.models.vocabulary import Vocabulary
-from splade.training.task import Batch
+from splade.tasks import Batch
 from tests.builders import build_tokenizer, sparse_rows
 
 TOKENIZER = build_tokenizer()

@@ -19,7 +19,7 @@ from splade.evaluation.mechanistic import all_logits
 from splade.evaluation.sequence_mechanistic import TaggingEvaluation, evaluate_tagging
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.task import TaggingTask
+from splade.tasks import TaggingTask
 from tests.builders import TAGS, build_model, tagged_sentences
 
 

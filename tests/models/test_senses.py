@@ -25,7 +25,7 @@ from splade.models.sense_choice import choose_senses
 from splade.models.senses import Senses
 from splade.models.support import SUPPORTS
 from splade.pipelines import setup_and_train
-from splade.training.task import ClassificationTask
+from splade.tasks import ClassificationTask
 from tests.builders import TableReader, build_backbone_folder, build_model, encode, toy_reviews
 from tests.models.test_encoder import TOKENIZER, VOCABULARY, WIDTH, random_sequence
 from tests.models.test_encoder import VOCAB as TOKENS

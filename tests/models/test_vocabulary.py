@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
+from splade.data.stop_words import NEGATIONS, STOP_WORDS
 from splade.errors import BackboneError
 from splade.models.backbone import Backbone
-from splade.models.stop_words import NEGATIONS, STOP_WORDS
 from splade.models.vocabulary import Vocabulary
 from tests.builders import NEGATIVE, POSITIVE, WORDS, TokenizerKind, build_tokenizer
 

@@ -12,9 +12,9 @@ from torch import nn
 from splade.config.schema import TrainingConfig
 from splade.data.types import TextSplit
 from splade.evaluation.mechanistic import predictions
+from splade.tasks import ClassificationTask
 from splade.training.averaging import FIRST_STEPS, WeightAverage
 from splade.training.loop import Trainer
-from splade.training.task import ClassificationTask
 from tests.builders import build_model, toy_reviews
 
 

@@ -18,6 +18,7 @@ from splade.data.types import TextSplit
 from splade.errors import CheckpointError, TrainingError
 from splade.evaluation.mechanistic import predictions
 from splade.models.lexical_sae import LexicalSAE
+from splade.tasks import ClassificationTask
 from splade.training import memory
 from splade.training.checkpoint import newest_checkpoint
 from splade.training.loop import Trainer
@@ -27,7 +28,6 @@ from splade.training.progress import TrainingProgress
 from splade.training.recipes import RECIPES
 from splade.training.resume import trainable
 from splade.training.selection import Kept, satisfies
-from splade.training.task import ClassificationTask
 from tests.builders import build_model, toy_reviews
 
 SETTINGS: dict[str, object] = {

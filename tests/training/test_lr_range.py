@@ -13,10 +13,10 @@ from splade.config.load import load_config
 from splade.config.schema import TrainingConfig
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
+from splade.tasks import ClassificationTask
 from splade.training import lr_range
 from splade.training.loop import Trainer
 from splade.training.lr_range import choose, find_learning_rate
-from splade.training.task import ClassificationTask
 from tests.builders import build_model, toy_reviews
 
 

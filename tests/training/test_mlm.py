@@ -13,9 +13,9 @@ from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.pipelines import prepare, setup_and_train
+from splade.tasks import ClassificationTask
 from splade.training.constants import UNTIL_FOUND
 from splade.training.mlm import hide, mlm_warmup
-from splade.training.task import ClassificationTask
 from tests.builders import build_backbone_folder, build_tokenizer, toy_reviews
 from tests.runs import ToyRun, weights
 from tests.training.test_resume import history, resume, train_until_killed

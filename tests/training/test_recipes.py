@@ -18,12 +18,12 @@ from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.models.layers.activation import GATES
 from splade.models.lexical_sae import LexicalSAE
+from splade.tasks import ClassificationTask
 from splade.training.anchors import ANCHORS
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
 from splade.training.optim import parameter_groups
 from splade.training.recipes import RECIPES, resolved, without_effect
-from splade.training.task import ClassificationTask
 from tests.builders import build_model, encode, toy_reviews
 
 CIRCUIT = ["cajt", "cis", "lexical_sae"]

@@ -15,6 +15,7 @@ from splade.data.types import TaggedSplit
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
+from splade.tasks import TaggingTask
 from splade.training import optim
 from splade.training import task as tasks
 from splade.training.constants import RAISE
@@ -22,7 +23,6 @@ from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
 from splade.training.sequence_loop import train_sequence
-from splade.training.task import TaggingTask
 from tests.builders import TAGS, build_model, tagged_sentences
 
 SETTINGS: dict[str, object] = {

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from splade.cli import app
+from splade.tasks import Batch, ClassificationTask
 from splade.training.loop import Trainer
-from splade.training.task import Batch, ClassificationTask
 
 
 def main() -> None:

@@ -1,0 +1,106 @@
+"""What a task is: how rows of a data set become batches, and batches become predictions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from splade.data.batching import EncodedTexts, LengthBucketedBatches
+from splade.data.types import TaggedSplit, TextSplit
+from splade.models.lexical_sae import POSITIONS_AT_A_TIME
+from splade.registry import Registry
+
+TASKS: Registry[type[Any]] = Registry("task")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A padded batch; a row of its prediction is a text, or in tagging a labelled word."""
+
+    input_ids: Tensor
+    """(B, L)."""
+    attention_mask: Tensor
+    """(B, L)."""
+    labels: Tensor
+    """(R,)."""
+    rows: np.ndarray
+    """(B,) which texts (windows) of the task these are."""
+    words: Tensor | None = None
+    """(B, L) tagging: the row that each position is a piece of, −1 for none, as `LexicalSAE.tag` takes it."""
+    place: np.ndarray | None = None
+    """(R,) tagging: which of the task's labels each row is of."""
+
+    @property
+    def places(self) -> np.ndarray:
+        """(R,) which of the task's labels each row is of."""
+        return self.rows if self.place is None else self.place
+
+    def to(self, device: torch.device) -> Batch:
+        words = None if self.words is None else self.words.to(device)
+        ids, mask, labels = (t.to(device) for t in (self.input_ids, self.attention_mask, self.labels))
+        return replace(self, input_ids=ids, attention_mask=mask, labels=labels, words=words)
+
+
+class Task(ABC):
+    """Base of all tasks. Its length is what it batches (texts, windows); its predictions have a row a label."""
+
+    figure: ClassVar[str]
+    """What checkpoints are ranked by, and `score` computes."""
+    split: TextSplit | TaggedSplit
+    encoded: EncodedTexts
+    labels: np.ndarray
+    """(N,) of all rows."""
+    pad_id: int
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def batches(self, batch_size: int, seed: int = 0, *, shuffle: bool) -> LengthBucketedBatches:
+        return LengthBucketedBatches(self.encoded.lengths, batch_size, seed, shuffle)
+
+    def in_order(self, batch_size: int, device: torch.device, rows: np.ndarray | None = None) -> Iterator[Batch]:
+        """Every text once, longest first; `rows` limits it to some. Of long texts a batch has fewer than `batch_size`,
+        so that it has no more than POSITIONS_AT_A_TIME positions: a tagger may have hundreds of tokens at each."""
+        chosen = np.arange(len(self)) if rows is None else rows
+        order = chosen[np.argsort(-self.encoded.lengths[chosen], kind="stable")]
+        while len(order):
+            longest = max(1, int(self.encoded.lengths[order[0]]))
+            texts = min(batch_size, max(1, POSITIONS_AT_A_TIME // longest))
+            yield self.batch(order[:texts]).to(device)
+            order = order[texts:]
+
+    def predict(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        """The state of each row: something with `logits` (R, C), and for a LexicalSAE all the rest."""
+        return self.decide(model, model(batch.input_ids, batch.attention_mask), batch)
+
+    @abstractmethod
+    def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        """Some texts."""
+
+    @abstractmethod
+    def size(self, rows: np.ndarray) -> int:
+        """How many rows the prediction of some texts has."""
+
+    @abstractmethod
+    def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
+        """The second half of `predict`: from what the model encoded."""
+
+    @abstractmethod
+    def circuit_rows(self, labels: Tensor) -> Tensor | None:
+        """Which rows of a training batch, by their labels (R,), the circuit losses look at, ascending; None: all."""
+
+    @abstractmethod
+    def calibration(
+        self, rows: np.ndarray, device: torch.device, generator: np.random.Generator
+    ) -> list[tuple[Tensor, ...]]:
+        """What `LexicalSAE.calibrate` takes, about one row of a prediction for each of these texts."""
+
+    @abstractmethod
+    def score(self, logits: Tensor) -> float:
+        """The figure of the predictions (N, C) of all rows."""

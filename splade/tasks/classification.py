@@ -1,0 +1,47 @@
+"""Texts with one label each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from splade.data.batching import collate, encode_texts
+from splade.data.types import TextSplit
+from splade.tasks.base import TASKS, Batch, Task
+
+
+@TASKS.register("classification")
+class ClassificationTask(Task):
+    """Texts with one label each; a row of a prediction is a text."""
+
+    figure = "accuracy"
+
+    def __init__(self, split: TextSplit, tokenizer, max_length: int, label_names: Sequence[str] = ()):  # type: ignore[no-untyped-def]
+        self.split = split
+        self.encoded = encode_texts(split.texts, tokenizer, max_length)
+        self.labels = np.asarray(split.labels, dtype=np.int64)
+        self.pad_id = tokenizer.pad_token_id or 0
+
+    def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        input_ids, mask = collate(self.encoded, rows, self.pad_id)
+        return Batch(input_ids, mask, torch.from_numpy(self.labels[rows]), np.asarray(rows))
+
+    def size(self, rows: np.ndarray) -> int:
+        return len(rows)
+
+    def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
+        return model.classify(sequence, batch.attention_mask)
+
+    def circuit_rows(self, labels: Tensor) -> Tensor | None:
+        return None
+
+    def calibration(
+        self, rows: np.ndarray, device: torch.device, generator: np.random.Generator
+    ) -> list[tuple[Tensor, ...]]:
+        return [(b.input_ids, b.attention_mask) for b in self.in_order(64, device, rows)]
+
+    def score(self, logits: Tensor) -> float:
+        return float((logits.argmax(-1).cpu().numpy() == self.labels).mean())

@@ -1,0 +1,96 @@
+"""Sentences with a tag a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from splade.data.batching import collate
+from splade.data.iob2 import IOB2
+from splade.data.types import TaggedSplit
+from splade.data.words import EncodedWords, encode_words
+from splade.tasks.base import TASKS, Batch, Task
+
+CIRCUIT_WORDS = 256
+"""Most words a batch whose circuits are looked at, so that a batch of long sentences full of names does not cost a
+multiple of the others. A judgement; no other number was tried."""
+
+
+@TASKS.register("tagging")
+class TaggingTask(Task):
+    """Sentences with a tag a word, read in windows; a row of a prediction is a word, `labels` those of all sentences
+    end to end."""
+
+    figure = "f1"
+    encoded: EncodedWords
+
+    def __init__(self, split: TaggedSplit, tokenizer, max_length: int, label_names: Sequence[str]):  # type: ignore[no-untyped-def]
+        self.split, self.iob2 = split, IOB2(label_names)
+        self.encoded = encode_words(split.sentences, tokenizer, max_length)
+        self.labels = np.asarray([tag for tags in split.tags for tag in tags], dtype=np.int64)
+        self.pad_id = tokenizer.pad_token_id or 0
+        self.sentence_lengths = np.array([len(tags) for tags in split.tags], dtype=np.int64)  # (S,)
+        starts = np.cumsum(self.sentence_lengths) - self.sentence_lengths
+        start = np.repeat(starts[self.encoded.sentence], self.encoded.lengths)  # (pieces,)
+        self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
+        firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
+        self._sizes = np.diff(firsts[self.encoded.offsets])  # (W,): words that each window decides
+
+    def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        return self._batch(rows, self.encoded.first)
+
+    def _batch(self, rows: Sequence[int] | np.ndarray, first: np.ndarray) -> Batch:
+        """Windows with the words whose first pieces are marked in `first` (pieces,)."""
+        input_ids, mask = collate(self.encoded, rows, self.pad_id)
+        inside = mask.numpy() > 0  # (B, L)
+        pieces = np.concatenate([np.arange(*self.encoded.offsets[row : row + 2]) for row in np.asarray(rows)])
+        place = np.full(inside.shape, -1)
+        place[inside] = self._place[pieces]
+        begins = np.zeros(inside.shape, dtype=bool)
+        begins[inside] = first[pieces]
+        wanted = np.isin(place, place[begins]) & (place >= 0)
+        words = np.where(wanted, np.cumsum(begins).reshape(begins.shape) - 1, -1)
+        labels = torch.from_numpy(self.labels[place[begins]])
+        return Batch(input_ids, mask, labels, np.asarray(rows), torch.from_numpy(words), place[begins])
+
+    def size(self, rows: np.ndarray) -> int:
+        return int(self._sizes[rows].sum())
+
+    def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
+        return model.tag(sequence, batch.words)
+
+    def circuit_rows(self, labels: Tensor) -> Tensor | None:
+        """Words of entities, and as many others: most words are O, and their circuits are one. Drawn from torch's own
+        generator, which checkpoints keep."""
+        order = torch.randperm(len(labels)).to(labels.device)
+        entity = labels[order] != self.iob2.outside
+        named, others = order[entity][: CIRCUIT_WORDS // 2], order[~entity]
+        return torch.cat([named, others[: max(1, len(named))]]).sort().values
+
+    def calibration(
+        self, rows: np.ndarray, device: torch.device, generator: np.random.Generator
+    ) -> list[tuple[Tensor, ...]]:
+        """One word of each window, drawn by `generator`."""
+        chosen = np.zeros_like(self.encoded.first)
+        for row in rows:
+            start, end = self.encoded.offsets[row : row + 2]
+            chosen[start + generator.choice(np.flatnonzero(self.encoded.first[start:end]))] = True
+        batches = (self._batch(rows[start : start + 64], chosen).to(device) for start in range(0, len(rows), 64))
+        return [(b.input_ids, b.attention_mask, b.words) for b in batches if b.words is not None]
+
+    def decode(self, logits: Tensor) -> np.ndarray:
+        """(N,) the most probable tags of all words that make possible sentences; `logits` (N, C) of all words."""
+        return self.iob2.decode(logits.log_softmax(-1).cpu().numpy(), self.sentence_lengths)
+
+    def names(self, tags: np.ndarray) -> list[list[str]]:
+        """Tags (N,) of all words by name, a list a sentence."""
+        return self.iob2.names(tags, self.sentence_lengths)
+
+    def score(self, logits: Tensor) -> float:
+        """Micro-averaged entity F1 of the decoded tags."""
+        from seqeval.metrics import f1_score
+
+        return float(f1_score(self.names(self.labels), self.names(self.decode(logits)), zero_division=0))
