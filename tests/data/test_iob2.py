@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from splade.data import iob2
 from splade.data.iob2 import IOB2
 from splade.errors import DataError
-from splade.models import iob2
 
 LABELS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 

@@ -17,7 +17,7 @@ from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask
 from splade.training import optim
-from splade.training import task as tasks
+from splade.tasks import tagging as tasks
 from splade.training.constants import RAISE
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
