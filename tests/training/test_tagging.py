@@ -15,9 +15,9 @@ from splade.data.types import TaggedSplit
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
-from splade.tasks import TaggingTask
-from splade.training import optim
+from splade.tasks import TaggingTask, base
 from splade.tasks import tagging as tasks
+from splade.training import optim
 from splade.training.constants import RAISE
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
@@ -78,7 +78,7 @@ class TestBatches:
     ) -> None:
         of = task(model, 20)
         most = 2 * int(of.encoded.lengths.max())
-        monkeypatch.setattr(tasks, "POSITIONS_AT_A_TIME", most)
+        monkeypatch.setattr(base, "POSITIONS_AT_A_TIME", most)
         batches = list(of.in_order(5, torch.device("cpu")))
         assert sorted(np.concatenate([batch.rows for batch in batches]).tolist()) == list(range(20))
         assert all(batch.input_ids.numel() <= most and len(batch.rows) <= 5 for batch in batches)
