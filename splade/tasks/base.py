@@ -1,4 +1,4 @@
-"""What a task is: how rows of a data set become batches, and batches become predictions."""
+"""What a task is: how rows of a data set become batches, batches predictions, and predictions answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from splade.data.batching import EncodedTexts, LengthBucketedBatches
 from splade.data.types import TaggedSplit, TextSplit
 from splade.models.lexical_sae import POSITIONS_AT_A_TIME
 from splade.registry import Registry
+from splade.task_description import TaskDescription
 
 TASKS: Registry[type[Any]] = Registry("task")
+
+UNLABELLED = -100
+"""The label of a row that has none, which PyTorch's cross-entropy ignores."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,36 @@ class Batch:
 class Task(ABC):
     """Base of all tasks. Its length is what it batches (texts, windows); its predictions have a row a label."""
 
-    figure: ClassVar[str]
-    """What checkpoints are ranked by, and `score` computes."""
+    description: ClassVar[TaskDescription]
+    """Its name, and the words to speak of it."""
+    decided_at_once: ClassVar[bool]
+    """Whether a batch's logits decide on its rows; else `decide_classes` needs those of all rows."""
     split: TextSplit | TaggedSplit
     encoded: EncodedTexts
     labels: np.ndarray
-    """(N,) of all rows."""
+    """(N,) of all rows; `UNLABELLED` where there are none."""
     pad_id: int
 
     def __len__(self) -> int:
         return len(self.encoded)
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def unit(self) -> str:
+        """What one prediction is made for: a text, a word."""
+        return self.description.unit
+
+    @property
+    def units(self) -> str:
+        return self.description.units
+
+    @property
+    def figure(self) -> str:
+        """What checkpoints are ranked by, and `score` computes."""
+        return self.description.figure
 
     def batches(self, batch_size: int, seed: int = 0, *, shuffle: bool) -> LengthBucketedBatches:
         return LengthBucketedBatches(self.encoded.lengths, batch_size, seed, shuffle)
@@ -92,6 +116,27 @@ class Task(ABC):
         """The second half of `predict`: from what the model encoded."""
 
     @abstractmethod
+    def sequence(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        """What the model encoded, with the task's rows in the place of a row a text."""
+
+    @abstractmethod
+    def row_of_position(self, batch: Batch) -> Tensor:
+        """(B, L) the row of the prediction that each position belongs to, −1 for none."""
+
+    @abstractmethod
+    def decide_classes(self, logits: Tensor) -> np.ndarray:
+        """(N,) the classes of all rows, from all their logits (N, C)."""
+
+    @abstractmethod
+    def subsets(self, labels: Tensor) -> dict[str, Tensor]:
+        """Rows of a batch, by their labels (R,), that are also measured apart from the others: ascending numbers (K,),
+        by the name of each such subset."""
+
+    @abstractmethod
+    def reasoned(self, classes: Tensor) -> Tensor | None:
+        """Rows, by their classes (R,), whose class there is a reason for that is worth naming; None: all."""
+
+    @abstractmethod
     def circuit_rows(self, labels: Tensor) -> Tensor | None:
         """Which rows of a training batch, by their labels (R,), the circuit losses look at, ascending; None: all."""
 
@@ -104,3 +149,7 @@ class Task(ABC):
     @abstractmethod
     def score(self, logits: Tensor) -> float:
         """The figure of the predictions (N, C) of all rows."""
+
+    @abstractmethod
+    def cut_note(self, name: str, max_length: int) -> list[str]:
+        """A sentence on what of the split called `name` was cut to `max_length` tokens, if anything."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from splade.data.batching import collate, encode_texts
 from splade.data.types import TextSplit
+from splade.task_description import CLASSIFICATION
 from splade.tasks.base import TASKS, Batch, Task
 
 
@@ -17,7 +18,8 @@ from splade.tasks.base import TASKS, Batch, Task
 class ClassificationTask(Task):
     """Texts with one label each; a row of a prediction is a text."""
 
-    figure = "accuracy"
+    description = CLASSIFICATION
+    decided_at_once = True
 
     def __init__(self, split: TextSplit, tokenizer, max_length: int, label_names: Sequence[str] = ()):  # type: ignore[no-untyped-def]
         self.split = split
@@ -35,6 +37,23 @@ class ClassificationTask(Task):
     def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
         return model.classify(sequence, batch.attention_mask)
 
+    def sequence(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        return model(batch.input_ids, batch.attention_mask)
+
+    def row_of_position(self, batch: Batch) -> Tensor:
+        """The text, padding included."""
+        return torch.arange(len(batch.input_ids), device=batch.input_ids.device)[:, None].expand_as(batch.input_ids)
+
+    def decide_classes(self, logits: Tensor) -> np.ndarray:
+        """Each text's most probable class."""
+        return logits.argmax(-1).cpu().numpy()
+
+    def subsets(self, labels: Tensor) -> dict[str, Tensor]:
+        return {}
+
+    def reasoned(self, classes: Tensor) -> Tensor | None:
+        return None
+
     def circuit_rows(self, labels: Tensor) -> Tensor | None:
         return None
 
@@ -44,4 +63,8 @@ class ClassificationTask(Task):
         return [(b.input_ids, b.attention_mask) for b in self.in_order(64, device, rows)]
 
     def score(self, logits: Tensor) -> float:
-        return float((logits.argmax(-1).cpu().numpy() == self.labels).mean())
+        return float((self.decide_classes(logits) == self.labels).mean())
+
+    def cut_note(self, name: str, max_length: int) -> list[str]:
+        cut = self.encoded.truncated
+        return [f"{cut:,} of {len(self):,} {name} texts were cut to {max_length} tokens."] if cut else []

@@ -12,6 +12,7 @@ from splade.data.batching import collate
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
+from splade.task_description import TAGGING
 from splade.tasks.base import TASKS, Batch, Task
 
 CIRCUIT_WORDS = 256
@@ -24,7 +25,8 @@ class TaggingTask(Task):
     """Sentences with a tag a word, read in windows; a row of a prediction is a word, `labels` those of all sentences
     end to end."""
 
-    figure = "f1"
+    description = TAGGING
+    decided_at_once = False
     encoded: EncodedWords
 
     def __init__(self, split: TaggedSplit, tokenizer, max_length: int, label_names: Sequence[str]):  # type: ignore[no-untyped-def]
@@ -62,6 +64,29 @@ class TaggingTask(Task):
     def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
         return model.tag(sequence, batch.words)
 
+    def sequence(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        return model.by_word(model(batch.input_ids, batch.attention_mask), batch.words)
+
+    def row_of_position(self, batch: Batch) -> Tensor:
+        """The word, −1 where a position is no piece of one that the batch decides."""
+        assert batch.words is not None, "a batch of words knows where they stand"
+        return batch.words
+
+    def decide_classes(self, logits: Tensor) -> np.ndarray:
+        """The most probable tags that make possible sentences; see `decode`."""
+        return self.decode(logits)
+
+    def subsets(self, labels: Tensor) -> dict[str, Tensor]:
+        """Words of entities: most words are O, which the bias alone may say."""
+        return {"entities": self._named(labels)}
+
+    def reasoned(self, classes: Tensor) -> Tensor | None:
+        """Words of entities: there is little to say about why a word is none."""
+        return self._named(classes)
+
+    def _named(self, classes: Tensor) -> Tensor:
+        return (classes != self.iob2.outside).nonzero(as_tuple=True)[0]
+
     def circuit_rows(self, labels: Tensor) -> Tensor | None:
         """Words of entities, and as many others: most words are O, and their circuits are one. Drawn from torch's own
         generator, which checkpoints keep."""
@@ -94,3 +119,7 @@ class TaggingTask(Task):
         from seqeval.metrics import f1_score
 
         return float(f1_score(self.names(self.labels), self.names(self.decode(logits)), zero_division=0))
+
+    def cut_note(self, name: str, max_length: int) -> list[str]:
+        cut = self.encoded.truncated
+        return [f"{cut:,} of the {name} words were cut to {max_length} tokens."] if cut else []
