@@ -174,7 +174,7 @@ def evaluate(
         from splade.measurement import measurement_settings
         from splade.models.backbone import Backbone
         from splade.models.lexical_sae import LexicalSAE
-        from splade.pipelines import cut_notes, evaluate_model
+        from splade.pipelines import evaluate_model
         from splade.tasks import TASKS
 
     if output is not None:
@@ -184,7 +184,7 @@ def evaluate(
     numbered = loaded.record.get("numbered_labels") is True
     test = load_test_split(settings.data, settings.seed, loaded.labels, loaded.task, numbered)
     task = TASKS.get(loaded.task)(test, loaded.tokenizer, max_length, loaded.labels)
-    notes = [*test.notes, *cut_notes("test", task, max_length)]
+    notes = [*test.notes, *task.cut_note("test", max_length)]
     frozen = None
     try:
         frozen = Backbone.from_name(loaded.config.name, revision=loaded.config.revision)[0].to(loaded.device)

@@ -50,3 +50,7 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Names in alphabetical order."""
         return sorted(self._entries)
+
+    def entries(self) -> list[T]:
+        """Entries in the order of their registration."""
+        return list(self._entries.values())
