@@ -11,11 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.data.batching import EncodedTexts, LengthBucketedBatches
+from splade.data.batching import EncodedTexts, LengthBucketedBatches, longest_first
+from splade.data.given import Given
 from splade.data.types import TaggedSplit, TextSplit
-from splade.models.lexical_sae import POSITIONS_AT_A_TIME
+from splade.models.lexical_sae import POSITIONS_AT_A_TIME, LexicalSAE
 from splade.registry import Registry
 from splade.task_description import TaskDescription
+from splade.tasks.reader import BATCH_SIZE
 
 TASKS: Registry[type[Any]] = Registry("task")
 
@@ -92,16 +94,40 @@ class Task(ABC):
         """Every text once, longest first; `rows` limits it to some. Of long texts a batch has fewer than `batch_size`,
         so that it has no more than POSITIONS_AT_A_TIME positions: a tagger may have hundreds of tokens at each."""
         chosen = np.arange(len(self)) if rows is None else rows
-        order = chosen[np.argsort(-self.encoded.lengths[chosen], kind="stable")]
-        while len(order):
-            longest = max(1, int(self.encoded.lengths[order[0]]))
-            texts = min(batch_size, max(1, POSITIONS_AT_A_TIME // longest))
-            yield self.batch(order[:texts]).to(device)
-            order = order[texts:]
+        for part in longest_first(self.encoded.lengths[chosen], batch_size, POSITIONS_AT_A_TIME):
+            yield self.batch(chosen[part]).to(device)
 
     def predict(self, model, batch: Batch):  # type: ignore[no-untyped-def]
         """The state of each row: something with `logits` (R, C), and for a LexicalSAE all the rest."""
         return self.decide(model, model(batch.input_ids, batch.attention_mask), batch)
+
+    def explain_rows(self, model: LexicalSAE, rows: Sequence[int] | np.ndarray) -> list[Any]:
+        """Explanations of some examples of the split, in the order of `rows`."""
+        return self.explain_texts(model, [self.split.examples[row] for row in rows])
+
+    @classmethod
+    @abstractmethod
+    def unlabelled(cls, examples: Sequence[Any], model: LexicalSAE) -> Task:
+        """Examples without labels, as a model reads them."""
+
+    @staticmethod
+    @abstractmethod
+    def given(texts: object) -> Given[Any]:
+        """Texts as people have them in Python, checked."""
+
+    @classmethod
+    @abstractmethod
+    def predict_texts(cls, model: LexicalSAE, texts: Sequence[Any], batch_size: int = BATCH_SIZE) -> list[Any]:
+        """What the model says of each text: a value with `to_json()`, and with `cut`, the number of its units that were
+        too long to be read whole."""
+
+    @classmethod
+    @abstractmethod
+    def explain_texts(
+        cls, model: LexicalSAE, texts: Sequence[Any], *, target: str | None = None, batch_size: int = BATCH_SIZE
+    ) -> list[Any]:
+        """Why the model says it of each text, or what speaks for the label `target`: a value as `predict_texts` gives,
+        with the sums behind it."""
 
     @abstractmethod
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:

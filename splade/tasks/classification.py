@@ -8,10 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.explanation import Explanation
+from splade.attribution.prediction import Prediction
+from splade.attribution.summands import Summands
 from splade.data.batching import collate, encode_texts
+from splade.data.given import Given, given_texts
 from splade.data.types import TextSplit
+from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import CLASSIFICATION
-from splade.tasks.base import TASKS, Batch, Task
+from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
+from splade.tasks.reader import BATCH_SIZE, read_texts
 
 
 @TASKS.register("classification")
@@ -26,6 +32,46 @@ class ClassificationTask(Task):
         self.encoded = encode_texts(split.texts, tokenizer, max_length)
         self.labels = np.asarray(split.labels, dtype=np.int64)
         self.pad_id = tokenizer.pad_token_id or 0
+
+    @classmethod
+    def unlabelled(cls, examples: Sequence[str], model: LexicalSAE) -> ClassificationTask:
+        split = TextSplit(list(examples), [UNLABELLED] * len(examples))
+        return cls(split, model.tokenizer, model.max_length, model.labels)
+
+    @staticmethod
+    def given(texts: object) -> Given[str]:
+        return given_texts(texts)
+
+    @classmethod
+    @torch.no_grad()
+    def predict_texts(cls, model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_SIZE) -> list[Prediction]:
+        answers: dict[int, Prediction] = {}
+        for batch in read_texts(model, texts, batch_size):
+            probabilities, counts = batch.state.logits.softmax(-1), batch.state.rows.counts.tolist()
+            for i, row in enumerate(batch.rows):
+                answers[row] = Prediction(
+                    batch.texts[i].text,
+                    model.labels[int(probabilities[i].argmax())],
+                    dict(zip(model.labels, probabilities[i].tolist(), strict=True)),
+                    counts[i],
+                    batch.texts[i].truncated,
+                )
+        return [answers[row] for row in range(len(texts))]
+
+    @classmethod
+    @torch.no_grad()
+    def explain_texts(
+        cls, model: LexicalSAE, texts: Sequence[str], *, target: str | None = None, batch_size: int = BATCH_SIZE
+    ) -> list[Explanation]:
+        answers: dict[int, Explanation] = {}
+        for batch in read_texts(model, texts, batch_size):
+            classes = batch.state.logits.argmax(-1)
+            if target is not None:
+                classes = torch.full_like(classes, model.labels.index(target))
+            summands = Summands(model, batch.state, classes)
+            for i, row in enumerate(batch.rows):
+                answers[row] = summands.of_text(i, batch.texts[i])
+        return [answers[row] for row in range(len(texts))]
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         input_ids, mask = collate(self.encoded, rows, self.pad_id)

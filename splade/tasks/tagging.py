@@ -8,12 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.data.batching import collate
+from splade.data.given import Given, given_sentences, whole_number
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
+from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import TAGGING
-from splade.tasks.base import TASKS, Batch, Task
+from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
+from splade.tasks.reader import BATCH_SIZE
+from splade.tasks.sentences import as_sentence, explain_sentences, tag_sentences
 
 CIRCUIT_WORDS = 256
 """Most words a batch whose circuits are looked at, so that a batch of long sentences full of names does not cost a
@@ -40,6 +45,43 @@ class TaggingTask(Task):
         self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
         firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
         self._sizes = np.diff(firsts[self.encoded.offsets])  # (W,): words that each window decides
+
+    @classmethod
+    def unlabelled(cls, examples: Sequence[Sequence[str]], model: LexicalSAE) -> TaggingTask:
+        split = TaggedSplit([list(words) for words in examples], [[UNLABELLED] * len(words) for words in examples])
+        return cls(split, model.tokenizer, model.max_length, model.labels)
+
+    @staticmethod
+    def given(texts: object) -> Given[str | list[str]]:
+        return given_sentences(texts)
+
+    @classmethod
+    @torch.no_grad()
+    def predict_texts(
+        cls, model: LexicalSAE, texts: Sequence[str | list[str]], batch_size: int = BATCH_SIZE
+    ) -> list[TaggedText]:
+        batch_size = whole_number(batch_size, "batch_size", 1)
+        sentences = [as_sentence(text) for text in texts]
+        task = cls.unlabelled([sentence.words for sentence in sentences], model)
+        return tag_sentences(model, task, sentences, batch_size)[0]
+
+    @classmethod
+    @torch.no_grad()
+    def explain_texts(
+        cls,
+        model: LexicalSAE,
+        texts: Sequence[str | list[str]],
+        *,
+        target: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        word: int | None = None,
+        context: bool = False,
+    ) -> list[ExplainedText]:
+        """The words of entities, or word number `word` of every text; see `splade.tagging.explain_tags_batch`."""
+        batch_size = whole_number(batch_size, "batch_size", 1)
+        sentences = [as_sentence(text) for text in texts]
+        task = cls.unlabelled([sentence.words for sentence in sentences], model)
+        return explain_sentences(model, task, sentences, batch_size, word=word, target=target, context=context)
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         return self._batch(rows, self.encoded.first)
