@@ -34,10 +34,7 @@ def about(results: Results) -> list[tuple[str, str]]:
         ),
         ("Labels", ", ".join(labels[:MOST_LABELS]) + more),
         ("Training", _counted(training, ("steps", "epochs", "examples"))),
-        (
-            "Truncated",
-            f"{training['truncated']:,} {spoken('{units}', results)} were cut" if training.get("truncated") else None,
-        ),
+        ("Truncated", f"{training['truncated']:,} {task.units} were cut" if training.get("truncated") else None),
         ("Constraint", _constraint(results.get("constraint") or {})),
         ("Time", ", ".join(f"{seconds[key]:,.0f} s {name}" for key, name in TIMES if is_number(seconds.get(key)))),
     ]
