@@ -124,6 +124,7 @@ class Completeness(Measure[CompletenessResult]):
             column="tokens_kl",
             panel=True,
             better="lower",
+            brief=False,
         ),
         Figure(
             "completeness_entities.0.1.accuracy",

@@ -129,6 +129,7 @@ class Lexicon(Measure[LexiconResult]):
             "How much of it agrees with what people say of the word.",
             column="right_sign",
             better="higher",
+            brief=False,
         ),
         Figure(
             "grounding.lexicon.heaviest_share",
@@ -136,6 +137,7 @@ class Lexicon(Measure[LexiconResult]):
             "Share of all contribution to the positive class that one token carries.",
             column="heaviest_share",
             better="lower",
+            brief=False,
         ),
     )
     keys = (
