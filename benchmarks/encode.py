@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import torch
 
-from benchmarks.measure import Goal, Result, Rival, Work, compare, data_root, seconds_ratio
+from benchmarks.measure import Goal, Result, Rival, Work, compare, seconds_ratio
 from splade.config.schema import DataConfig, ModelConfig, SupportName
 from splade.data.batching import LengthBucketedBatches, collate, encode_texts
 from splade.data.columns import raw_split
@@ -51,7 +51,7 @@ class Job:
 
 def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], str]:
     """Reviews of the data root's IMDB, else of the packaged reviews, and where they are from."""
-    source = root_source(DataConfig(dataset_name="imdb", root=data_root(root)))
+    source = root_source(DataConfig(dataset_name="imdb", root=root))
     if source is not None:
         texts, origin = raw_split(source.splits["test"]()).texts, "IMDB of the data root"
     else:

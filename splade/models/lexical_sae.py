@@ -26,7 +26,9 @@ from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.support import SUPPORTS
+from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
+from splade.task_description import describe
 from splade.utils.cuda import pick_device, pick_dtype
 
 # Rows a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
@@ -52,13 +54,15 @@ SMALLEST_SCALE = 1e-3
 POSITIONS_AT_A_TIME = 2048
 
 
-class LexicalSAE(nn.Module):
+class LexicalSAE(TextMethods, nn.Module):
     """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
 
     sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
     state = model.classify(sparse_seq, attention_mask)      # CircuitState
     state = model.tag(sparse_seq, words)                    # the same with a row a word: TagCircuitState
     state.logits, state.sparse_vector, state.W_eff, state.b_eff
+
+    model.predict(texts), model.explain(texts)              # the same for texts as people have them: `TextMethods`
     """
 
     def __init__(
@@ -158,7 +162,7 @@ class LexicalSAE(nn.Module):
         """Pool over positions and decide; a row a text. `attention_mask` is already in the sequence, and optional."""
         return self.decide(*self._pool(sequence))
 
-    def tag(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
+    def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
         """Decide on every word; the same encoder, gate and head as for a text, with a row a labelled word.
 
         `words` (B, L): the number of the word that each position is a piece of, −1 where there is none to decide on; a
@@ -174,7 +178,7 @@ class LexicalSAE(nn.Module):
         return TagCircuitState(state.logits, state.rows, state.scores, state.region, sequence)
 
     def by_word(self, sequence: SparseSequence, words: Tensor | None = None) -> SparseSequence:
-        """The sequence with a row a word in the place of a row a text; `words` as in `tag`."""
+        """The sequence with a row a word in the place of a row a text; `words` as in `tag_words`."""
         if words is None:
             special = self.vocabulary.special.to(self.device)[sequence.input_ids]
             inside = (sequence.attention_mask > 0) & ~special  # (B, L)
@@ -205,7 +209,7 @@ class LexicalSAE(nn.Module):
     def calibrate(self, batches: Sequence[tuple[Tensor, ...]], active_target: float) -> None:
         """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a row.
 
-        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag` takes. Where a support proposes
+        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag_words` takes. Where a support proposes
         fewer, nearly all that it proposes start active. The score that a quarter of the target's tokens exceed becomes
         the gate's unit, and the mean number of positions a row the pooling's.
         """
@@ -254,7 +258,7 @@ class LexicalSAE(nn.Module):
 
 
 def first_pieces(words: Tensor) -> Tensor:
-    """(B, L) bool: where each word of `words` (B, L), as `LexicalSAE.tag` takes them, begins."""
+    """(B, L) bool: where each word of `words` (B, L), as `LexicalSAE.tag_words` takes them, begins."""
     flat = words.flatten()
     before = torch.cat([flat.new_full((1,), -1), flat[:-1]])
     return ((flat >= 0) & (flat != before)).view_as(words)
@@ -263,8 +267,7 @@ def first_pieces(words: Tensor) -> Tensor:
 def check_task(model: LexicalSAE, task: Task) -> None:
     """Refuse a model that was trained for the other task: its labels would mean nothing."""
     if model.task != task:
-        does = {"classification": "classifies texts", "tagging": "tags words"}
         raise ModelError(
-            f"The model {does[model.task]} (its task is {model.task}), and a model for {task} was expected; name "
-            "another model, or train one with --set task=" + task + "."
+            f"The model {describe(model.task).does} (its task is {model.task}), and a model for {task} was expected; "
+            f"name another model, or train one with --set task={task}."
         )
