@@ -26,6 +26,8 @@ class DenseState:
 class DenseClassifier(nn.Module):
     """A backbone under a `DenseHead`: what the sparse model gives up."""
 
+    has_sparse_rows = False
+
     def __init__(self, backbone: Backbone, labels: Sequence[str], hidden_size: int, dtype: Precision = "auto"):
         super().__init__()
         self.labels = list(labels)

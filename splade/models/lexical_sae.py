@@ -61,6 +61,8 @@ class LexicalSAE(nn.Module):
     state.logits, state.sparse_vector, state.W_eff, state.b_eff
     """
 
+    has_sparse_rows = True
+
     def __init__(
         self,
         backbone: Backbone,
