@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from splade.circuits.core import circuit_mask, circuit_size
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 
@@ -23,7 +23,8 @@ SAMPLED_PAIRS = 2_000
 """Pairs of texts of one class whose circuits are compared as sets."""
 
 
-Kept = TypeVar("Kept", float, int)
+Size = TypeVar("Size", float, int)
+"""A circuit's size: a share of a text's active tokens, or a number of them."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class CompletenessAt:
     """The same number of tokens, chosen at random."""
 
 
-class CompletenessMeter(Generic[Kept]):
+class CompletenessMeter(Generic[Size]):
     """Gathers `CompletenessAt` over batches, for several circuits: shares of a text's active tokens, or numbers."""
 
-    def __init__(self, model: LexicalSAE, sizes: list[Kept], seed: int = 0):
+    def __init__(self, model: LexicalModel, sizes: list[Size], seed: int = 0):
         """`sizes`: what a circuit keeps; 0.1 the strongest tenth of the active tokens, 3 the strongest three."""
         self.model = model
-        self.sizes: list[Kept] = sizes
+        self.sizes: list[Size] = sizes
         self._sums = np.zeros((len(sizes), 3))
         self._rows = 0
         self._generator = torch.Generator().manual_seed(seed)
@@ -66,7 +67,7 @@ class CompletenessMeter(Generic[Kept]):
     def _keep(self, rows: SparseRows, mask: Tensor) -> Tensor:
         return self.model.decide(rows.with_value(rows.value * mask)).logits
 
-    def result(self) -> dict[Kept, CompletenessAt]:
+    def result(self) -> dict[Size, CompletenessAt]:
         means = self._sums / max(1, self._rows)
         return {size: CompletenessAt(*means[i].tolist()) for i, size in enumerate(self.sizes)}
 
