@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
 
-from splade.training.resume import trainable
+from splade.models.roles import Module
+from splade.training.optim import trainable
 
 FIRST_STEPS = 10
 """Steps after which the average is slow: before, decay = (1 + t)/(10 + t), or it would still hold the random start."""
@@ -17,7 +17,7 @@ class WeightAverage:
     `eval()` puts the averages into the model and `train()` the weights back, as Schedule-Free's optimiser does it.
     """
 
-    def __init__(self, model: nn.Module, decay: float):
+    def __init__(self, model: Module, decay: float):
         self.decay, self.evaluating = decay, False
         self.weights = trainable(model) if decay else {}
         # The averages; while those are in the model, the weights.

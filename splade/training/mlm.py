@@ -61,7 +61,7 @@ def mlm_warmup(
     precision = pick_dtype(device, config.model.dtype)
     model = _MaskedLM(backbone).to(device)
     rate = UNTIL_FOUND if is_auto(training.learning_rate) else training.learning_rate
-    optimizer = torch.optim.AdamW(parameter_groups({"model": model}, replace(training, learning_rate=rate)))
+    optimizer = torch.optim.AdamW(parameter_groups([model], replace(training, learning_rate=rate)))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)  # falls to nothing
     generator = torch.Generator().manual_seed(config.seed)
     lines, window = [], torch.zeros(3)  # sums of loss, right guesses and guesses since the last line
