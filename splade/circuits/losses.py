@@ -85,8 +85,8 @@ class AttributionCentroidTracker(nn.Module, ABC):
         unit = self.unit(attribution)
         centroids = F.normalize(self.centroids, dim=1)
         columns = centroids.T.index_select(0, attribution.token) * unit.value[:, None]  # (N, C)
-        out = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
-        return out.index_add(0, attribution.row, columns)
+        cosines = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
+        return cosines.index_add(0, attribution.row, columns)
 
     @abstractmethod
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
@@ -132,8 +132,8 @@ class SeparationLoss(AttributionCentroidTracker):
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
         """(R,); zero for rows of a class without a centroid yet, or while no other class has one."""
         similarity = self.similarities(attribution)  # (R, C)
-        own = F.one_hot(labels, len(self.centroids)).bool()
-        others = similarity.masked_fill(own | ~self.seen, -torch.inf).amax(1)  # the hardest negative
+        own_class = F.one_hot(labels, len(self.centroids)).bool()
+        others = similarity.masked_fill(own_class | ~self.seen, -torch.inf).amax(1)  # the hardest negative
         gap = similarity.gather(1, labels[:, None]).squeeze(1) - others
         usable = self.seen[labels] & torch.isfinite(others) & (attribution.counts > 0)
         triplet = F.relu(self.margin - gap) + 0.5 * (1 - self.margin) ** 2
@@ -157,10 +157,10 @@ class CentroidCosine(AttributionCentroidTracker):
         unit = F.normalize(self.centroids, dim=1)
         similarity = self.similarities(attribution)  # (R, C)
         similarity = similarity.detach() + (similarity - similarity.detach()) / (1 - beta)
-        own, past = F.one_hot(labels, len(unit)).bool(), beta * length[labels]  # (R, C), (R,)
+        own_class, past = F.one_hot(labels, len(unit)).bool(), beta * length[labels]  # (R, C), (R,)
         along = past[:, None] * (unit @ unit.T)[labels] + (1 - beta) * similarity  # (R, C): c · other
-        square = past**2 + 2 * past * (1 - beta) * similarity[own] + (1 - beta) ** 2  # (R,): |c|²
-        others = self.seen & ~own
+        square = past**2 + 2 * past * (1 - beta) * similarity[own_class] + (1 - beta) ** 2  # (R,): |c|²
+        others = self.seen & ~own_class
         cosine = torch.where(others, along, 0.0).sum(1) / (others.sum(1).clamp(min=1) * square.clamp(min=1e-12).sqrt())
         usable = others.any(1) & (attribution.counts > 0)
         return torch.where(usable, cosine, 0.0)

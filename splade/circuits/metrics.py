@@ -88,14 +88,14 @@ class Separation:
     within_cosine: float | None
     """Mean over pairs of texts of one class."""
     size_cosine: float | None
-    """As `cosine`, of sizes."""
+    """The same as `cosine`, of sizes."""
     within_size_cosine: float | None
-    """As `within_cosine`, of sizes."""
+    """The same as `within_cosine`, of sizes."""
     overlap: float | None
-    """As `size_cosine`, of all active tokens. A circuit is a share of them, so a sparser model's has fewer tokens, and
-    fewer tokens meet less often: this one compares models of different sparsity."""
+    """The same as `size_cosine`, of all active tokens. A circuit is a share of them, so a sparser model's has fewer
+    tokens, and fewer tokens meet less often: this one compares models of different sparsity."""
     within_overlap: float | None
-    """As `within_size_cosine`, of all active tokens."""
+    """The same as `within_size_cosine`, of all active tokens."""
     within_jaccard: float | None
     """Mean over sampled pairs of texts of one class, overlap of their circuits."""
 
@@ -121,9 +121,9 @@ class SeparationMeter:
             (self._whole, attribution.normalised().value.abs()),
         ):
             sums.view(-1).index_add_(0, index, unit.cpu())
-        says = attribution.sum_rows(attribution.value.abs()) > 0  # a row of which every token says 0 has no circuit
-        self._counts += torch.bincount(classes[says], minlength=len(self._counts)).cpu()
-        inside = (inside > 0) & says[attribution.row]
+        has_circuit = attribution.sum_rows(attribution.value.abs()) > 0  # not where every token says 0
+        self._counts += torch.bincount(classes[has_circuit], minlength=len(self._counts)).cpu()
+        inside = (inside > 0) & has_circuit[attribution.row]
         members: list[set[int]] = [set() for _ in range(attribution.num_rows)]
         for row, token in zip(attribution.row[inside].tolist(), attribution.token[inside].tolist(), strict=True):
             members[row].add(token)
@@ -154,20 +154,20 @@ class SeparationMeter:
 
     def _within(self, sums: Tensor) -> float | None:
         """Mean over classes of the mean cosine over pairs of their texts: (‖Σu‖² − n)/(n·(n − 1)), u of length 1."""
-        many = self._counts > 1
-        counts = self._counts[many]
-        return _mean((((sums[many] ** 2).sum(1) - counts) / (counts * (counts - 1))).tolist())
+        comparable = self._counts > 1
+        counts = self._counts[comparable]
+        return _mean((((sums[comparable] ** 2).sum(1) - counts) / (counts * (counts - 1))).tolist())
 
     def _sampled_overlaps(self, generator: np.random.Generator) -> list[float]:
         classes = [circuits for circuits in self._circuits if len(circuits) > 1]
         if not classes:
             return []
-        out = []
+        overlaps = []
         for _ in range(SAMPLED_PAIRS):
             circuits = classes[generator.integers(len(classes))]
             first, second = generator.choice(len(circuits), 2, replace=False)
-            out.append(_jaccard(circuits[first], circuits[second]))
-        return out
+            overlaps.append(_jaccard(circuits[first], circuits[second]))
+        return overlaps
 
 
 def _jaccard(a: frozenset[int], b: frozenset[int]) -> float:

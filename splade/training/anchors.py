@@ -111,8 +111,8 @@ class FrozenScores(Anchor):
         if sequence.asked is not None:
             words &= sequence.asked[texts]
         text, place = words.nonzero(as_tuple=True)
-        some = torch.randperm(len(text))[:FROZEN_POSITIONS].to(ids.device)
-        text, place = text[some], place[some]
+        sampled = torch.randperm(len(text))[:FROZEN_POSITIONS].to(ids.device)
+        text, place = text[sampled], place[sampled]
         scores = hidden[text, place].float() @ self.weight.T + self.bias
         return texts[text] * ids.shape[1] + place, scores
 
@@ -169,5 +169,5 @@ def _neighbourhood(model: LexicalModel) -> NeighbourhoodSupport:
         if isinstance(support, NeighbourhoodSupport):
             return support
     vocabulary = Vocabulary.from_tokenizer(model.tokenizer, model.backbone.vocab_size)  # without further senses
-    support = NeighbourhoodSupport(vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
-    return support.to(model.device)
+    made = NeighbourhoodSupport(vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
+    return made.to(model.device)

@@ -121,18 +121,18 @@ class Objective(nn.Module):
         """The circuit losses by name, (R,) each. What goes by attributions looks at the `chosen` rows, whose mean then
         stands for every row; what goes by counts of active tokens looks at all rows."""
         gate, terms, rows = model.encoder.gate, {}, len(labels)
-        part, part_labels = (state, labels) if chosen is None else (state.take(chosen), labels[chosen])
-        attribution = compute_attribution_tensor(part, part_labels)
+        sample, sample_labels = (state, labels) if chosen is None else (state.take(chosen), labels[chosen])
+        attribution = compute_attribution_tensor(sample, sample_labels)
         if self.recipe.completeness:
             completeness, share = COMPLETENESS.get(self.recipe.completeness), self.config.sparsity_target
-            terms["completeness"] = completeness(model, part, attribution, share, part_labels)
+            terms["completeness"] = completeness(model, sample, attribution, share, sample_labels)
         if self.recipe.separation:
-            terms["separation"] = self.separation(attribution, part_labels)
-            sums, counts = self.separation.class_sums(attribution, part_labels)
+            terms["separation"] = self.separation(attribution, sample_labels)
+            sums, counts = self.separation.class_sums(attribution, sample_labels)
             self._remember("attributions", sums)
             self._remember("classes", counts)
         if self.recipe.sharpness:
-            terms["sharpness"] = sharpness_loss(part, attribution)
+            terms["sharpness"] = sharpness_loss(sample, attribution)
         if chosen is not None:
             terms = {name: term.mean().expand(rows) for name, term in terms.items()}
         if self.recipe.sparsity:
@@ -151,7 +151,7 @@ class Objective(nn.Module):
     @property
     def _counting(self) -> list[FeatureFrequencyTracker]:
         """The losses that go by how often each token fires."""
-        return [part for part in self.children() if isinstance(part, FeatureFrequencyTracker)]
+        return [loss for loss in self.children() if isinstance(loss, FeatureFrequencyTracker)]
 
     def _remember(self, name: str, value: Tensor) -> None:
         self._pending[name] = self._pending[name] + value if name in self._pending else value

@@ -16,7 +16,7 @@ from splade.models.layers.activation import ThresholdGate, inverse_softplus
 from splade.models.protocol import Model
 from splade.models.roles import Module, Role, tensor_roles
 from splade.registry import Registry
-from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY, MOST_ACTIVE_A_STEP, RAISE
+from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY, LARGEST_ACTIVE_PER_STEP, THRESHOLD_RAISE
 from splade.training.recipes import RECIPES
 
 OPTIMIZERS: Registry[Callable[[list[dict[str, Any]], int, int], Any]] = Registry("optimizer")
@@ -89,7 +89,7 @@ class CosineAdamW(torch.optim.AdamW):
         """The weights trained are the model: nothing to switch."""
 
     def eval(self) -> None:
-        """As `train`."""
+        """The weights trained are the model: nothing to switch."""
 
 
 def thresholds(model: Module) -> list[Tensor]:
@@ -107,8 +107,8 @@ def hold_thresholds(parameters: Iterable[Tensor]) -> None:
 @torch.no_grad()
 def limit_active(gate: ThresholdGate, active: float) -> None:
     """Raise all thresholds together where a step of the warm-up had more `active` tokens than it may cost."""
-    if active > MOST_ACTIVE_A_STEP:
-        gate.raw.copy_(inverse_softplus((1 + RAISE) * F.softplus(gate.raw)))
+    if active > LARGEST_ACTIVE_PER_STEP:
+        gate.raw.copy_(inverse_softplus((1 + THRESHOLD_RAISE) * F.softplus(gate.raw)))
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ def _moving(learner: Learner) -> dict[str, Tensor]:
     model, roles = learner.model, tensor_roles(learner.model)
     tensors: dict[str, Tensor] = {f"model.{name}": p for name, p in trainable(model).items()}
     tensors |= {f"model.{name}": b for name, b in model.named_buffers() if roles[name] == "gate"}
-    tensors |= {f"average.{name}": t for name, t in learner.average.aside.items()}
+    tensors |= {f"average.{name}": t for name, t in learner.average.shadow.items()}
     return tensors | {f"objective.{name}": t for name, t in learner.objective.state_dict(keep_vars=True).items()}
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from splade.circuits.geco import GECOController
 from splade.config.schema import TrainingConfig
 from splade.models.protocol import Model
-from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH, WANTED_SLACK
+from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH, TARGET_SLACK
 from splade.training.optim import trainable
 from splade.training.recipes import Recipe
 from splade.training.validation import Validation
@@ -65,7 +65,7 @@ def satisfies(active: float, recipe: Recipe, geco: GECOController, config: Train
     """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be, if it should."""
     if not recipe.has_circuit_phase:
         return True
-    slack = CONSTRAINT_SLACK if config.target_accuracy is None else WANTED_SLACK
+    slack = CONSTRAINT_SLACK if config.target_accuracy is None else TARGET_SLACK
     holds = geco.gap is not None and geco.gap <= slack
     sparse = active <= SPARSE_ENOUGH * config.active_target
     return holds and (sparse or not asks_for_sparsity(recipe, config))

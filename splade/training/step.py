@@ -19,7 +19,7 @@ from splade.models.protocol import Model, is_lexical
 from splade.tasks import Task
 from splade.training.anchors import make_anchor
 from splade.training.averaging import WeightAverage
-from splade.training.constants import UNTIL_FOUND
+from splade.training.constants import PROVISIONAL_LEARNING_RATE
 from splade.training.objective import Objective, Totals
 from splade.training.optim import (
     OPTIMIZERS,
@@ -68,10 +68,10 @@ class Learner:
         self.objective = Objective(len(model.labels), columns, config, width, anchor).to(processes.device)
         self.thresholds, self.centralised = thresholds(model), centralised_parameters(model)
         self.average = WeightAverage(model, config.weight_ema or 0.0)
-        self.learn_at(UNTIL_FOUND if is_auto(config.learning_rate) else float(config.learning_rate))
-        self.geco, self.wanted_bound = GECOController(steps_per_epoch), None
+        self.learn_at(PROVISIONAL_LEARNING_RATE if is_auto(config.learning_rate) else float(config.learning_rate))
+        self.geco, self.target_bound = GECOController(steps_per_epoch), None
         if config.target_accuracy is not None:
-            self.wanted_bound = bound_from_accuracy(config.target_accuracy, len(model.labels), config.label_smoothing)
+            self.target_bound = bound_from_accuracy(config.target_accuracy, len(model.labels), config.label_smoothing)
         torch.manual_seed(seed + processes.rank)  # dropout differs between processes
 
     def learn_at(self, rate: float) -> None:
@@ -89,7 +89,7 @@ class Learner:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Within: the averaged weights, which are the model; after: back to training."""
+        """A context in which the model has its averaged weights, which are kept and saved."""
         self.optimizer.eval()
         self.average.eval()
         self.model.eval()
@@ -100,7 +100,7 @@ class Learner:
 
     def start_circuit_phase(self) -> None:
         """End the warm-up and fix the bound on the cross-entropy."""
-        self.geco.start(self.wanted_bound)
+        self.geco.start(self.target_bound)
 
     def advance(self, batches: Sequence[np.ndarray], circuit_phase: bool, interrupted: bool = False) -> StepResult:
         """One step over accumulated `batches` of rows; also tells whether any process was `interrupted`."""

@@ -85,7 +85,7 @@ def test_the_weights_kept_are_the_averages_that_were_validated(build: Callable[.
         assert trainer.validate().figures() == pytest.approx(outcome.validation, abs=1e-6)
     assert outcome.validation["ce"] != pytest.approx(other.validation["ce"], abs=1e-4)
     held = trainer.learner.average
-    average = held.weights if held.evaluating else held.aside
+    average = held.weights if held.evaluating else held.shadow
     for name, parameter in trainer.model.named_parameters():
         if parameter.requires_grad:
             assert torch.equal(parameter, average[name]), name  # the only validation was after the last step

@@ -19,7 +19,7 @@ from splade.errors import CheckpointError
 from splade.pipelines import setup_and_train
 from splade.training.checkpoint import TENSORS, list_checkpoints
 from splade.training.history import History
-from splade.training.interrupt import ASKS_TO_LEAVE, Interrupted, interruptible
+from splade.training.interrupt import STOP_SIGNALS, Interrupted, interruptible
 from splade.training.loop import Trainer
 from splade.training.validation import Validation
 from tests.runs import ToyRun, contents, run_cli, weights
@@ -191,13 +191,13 @@ class TestInterrupt:
 
     def test_a_second_press_ends_at_once(self) -> None:
         said: list[str] = []
-        handlers = [signal.getsignal(asks) for asks in ASKS_TO_LEAVE]
+        handlers = [signal.getsignal(asks) for asks in STOP_SIGNALS]
         with pytest.raises(KeyboardInterrupt), interruptible(said.append) as pressed:
             assert not pressed()
             signal.raise_signal(signal.SIGINT)
             assert pressed() and len(said) == 1
             signal.raise_signal(signal.SIGINT)
-        assert [signal.getsignal(asks) for asks in ASKS_TO_LEAVE] == handlers
+        assert [signal.getsignal(asks) for asks in STOP_SIGNALS] == handlers
 
     def test_is_no_ordinary_error_of_the_user(self) -> None:
         assert not issubclass(Interrupted, CheckpointError)

@@ -18,7 +18,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask, base
 from splade.tasks import tagging as tasks
 from splade.training import optim
-from splade.training.constants import RAISE
+from splade.training.constants import THRESHOLD_RAISE
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
@@ -297,7 +297,7 @@ class TestTraining:
 def test_a_warm_up_raises_all_thresholds_together_while_a_step_has_too_many_active_tokens(
     build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, most: int, rises: bool
 ) -> None:
-    monkeypatch.setattr(optim, "MOST_ACTIVE_A_STEP", most)
+    monkeypatch.setattr(optim, "LARGEST_ACTIVE_PER_STEP", most)
     trainer = build()
     gate = trainer.model.encoder.gate
     before = gate.theta.detach().clone()
@@ -308,4 +308,4 @@ def test_a_warm_up_raises_all_thresholds_together_while_a_step_has_too_many_acti
         counts.append(float(totals.sums[TERMS.index("active")]))
     over = sum(count > most for count in counts)
     assert (over > 0) == rises
-    torch.testing.assert_close(gate.theta.detach(), before * (1 + RAISE) ** over)
+    torch.testing.assert_close(gate.theta.detach(), before * (1 + THRESHOLD_RAISE) ** over)
