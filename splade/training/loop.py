@@ -38,14 +38,22 @@ class TrainingOutcome:
     """What a finished training reports."""
 
     steps: int
+    """Steps done, those before an interruption included."""
     seconds: float
     seconds_per_step: float
+    """Seconds of the steps alone, without validating and saving."""
     learning_rate: float
+    """The backbone's, given or found."""
     tau: float | None
+    """The bound on the cross-entropy; None without a circuit phase."""
     kept_step: int
+    """The step whose weights the model has."""
     satisfied: bool
+    """Whether those weights satisfy the constraint."""
     validation: dict[str, float]
+    """Their figures on the validation split."""
     stopped_early: bool
+    """Whether patience ran out."""
 
 
 class Trainer:

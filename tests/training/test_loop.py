@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +25,6 @@ from splade.training.memory import choose_batch_size
 from splade.training.objective import Objective
 from splade.training.optim import trainable
 from splade.training.progress import TrainingProgress
-from splade.training.recipes import RECIPES
-from splade.training.selection import Candidate, satisfies
 from splade.training.validation import Validation
 from tests.builders import build_model, toy_reviews
 
@@ -70,7 +67,7 @@ def script_validation(
     monkeypatch.setattr(trainer, "validate", scripted)
 
 
-class TestSelection:
+class TestChoice:
     def test_the_weights_are_the_averaged_ones_that_were_validated(
         self, build: Callable[..., Trainer], tmp_path: Path
     ) -> None:
@@ -155,40 +152,6 @@ class TestSelection:
         checkpoint, _ = newest_checkpoint(tmp_path / "run" / "checkpoints")
         for name, parameter in trainable(trainer.model).items():
             assert torch.equal(checkpoint.tensors[f"kept.{name}"], parameter)
-
-
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        (Candidate(1, True, 0.6, 0.9), Candidate(2, False, 0.9, 0.1)),
-        (Candidate(1, True, 0.9, 0.9), Candidate(2, True, 0.8, 0.1)),
-        (Candidate(1, True, 0.9, 0.2), Candidate(2, True, 0.9, 0.3)),
-        (Candidate(1, False, 0.0, math.inf), Candidate()),
-    ],
-)
-def test_checkpoints_rank_by_constraint_then_accuracy_then_cross_entropy(better: Candidate, worse: Candidate) -> None:
-    assert better.rank > worse.rank
-
-
-@pytest.mark.parametrize(
-    ("gap", "active", "expected"),
-    [(0.0, 30.0, True), (0.49, 34.4, True), (0.51, 30.0, False), (0.0, 34.6, False), (None, 30.0, False)],
-)
-def test_the_constraint_asks_for_cross_entropy_and_sparsity(gap: float | None, active: float, expected: bool) -> None:
-    geco = GECOController(10, tau=0.3, gap=gap)
-    assert satisfies(active, RECIPES.get("cajt"), geco, TrainingConfig(active_target=30)) is expected
-
-
-def test_a_bound_that_was_asked_for_is_held_closer() -> None:
-    geco, config = GECOController(10, tau=0.3, gap=0.2), TrainingConfig(active_target=30)
-    asked = replace(config, target_accuracy=0.9)
-    assert satisfies(30.0, RECIPES.get("cajt"), geco, config) and not satisfies(30.0, RECIPES.get("cajt"), geco, asked)
-
-
-def test_sparsity_is_not_asked_of_a_training_without_its_loss() -> None:
-    geco, config = GECOController(10, tau=0.3, gap=0.0), TrainingConfig(active_target=30)
-    off = replace(config, loss_weights=replace(config.loss_weights, sparsity=0.0))
-    assert satisfies(500.0, RECIPES.get("cajt"), geco, off) and not satisfies(500.0, RECIPES.get("cajt"), geco, config)
 
 
 class TestSteps:

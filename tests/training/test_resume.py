@@ -18,7 +18,6 @@ from rich.console import Console
 from splade.errors import CheckpointError
 from splade.pipelines import setup_and_train
 from splade.training.checkpoint import TENSORS, list_checkpoints
-from splade.training.history import History
 from splade.training.interrupt import STOP_SIGNALS, Interrupted, interruptible
 from splade.training.loop import Trainer
 from splade.training.validation import Validation
@@ -201,11 +200,3 @@ class TestInterrupt:
 
     def test_is_no_ordinary_error_of_the_user(self) -> None:
         assert not issubclass(Interrupted, CheckpointError)
-
-
-def test_history_is_cut_to_the_step_resumed_from(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2, "validation": {}}\n{"step": 3}\n{"st')
-    History(path).cut(2)
-    assert path.read_text() == '{"step": 1}\n{"step": 2, "validation": {}}\n'
-    History(tmp_path / "missing").cut(2)
