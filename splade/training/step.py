@@ -59,7 +59,8 @@ class Learner:
         steps_per_epoch: int,
     ):
         """`total`: the steps to come, over which the learning rate falls."""
-        self.model, self.task, self.config, self.processes = model.to(processes.device), task, config, processes
+        self.model: Model = model.to(processes.device)
+        self.task, self.config, self.processes = task, config, processes
         self.seed, self.total, self.step = seed, total, 0
         torch.manual_seed(seed)  # every process begins with the same dense teacher
         # Before anything is restored: an anchor holds on to the model as it starts.
