@@ -65,6 +65,8 @@ class LexicalSAE(TextMethods, nn.Module):
     model.predict(texts), model.explain(texts)              # the same for texts as people have them: `TextMethods`
     """
 
+    has_sparse_rows = True
+
     def __init__(
         self,
         backbone: Backbone,

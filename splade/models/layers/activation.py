@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.config.schema import Gate
+from splade.models.roles import Role
 from splade.registry import Registry
 
 GATES: Registry[type[ThresholdGate]] = Registry("gate")
@@ -52,6 +53,8 @@ class ThresholdGate(nn.Module, ABC):
     and one relative bandwidth suit any backbone; log θ would barely move under an Adam-type optimiser, and a fixed
     bandwidth of 0.001 would pass almost no gradient.
     """
+
+    parameter_role: Role = "gate"
 
     RELATIVE_BANDWIDTH = 0.03
     """ε as a share of `scale`: wide enough that dozens of scores a text fall into the window, narrow enough that the
