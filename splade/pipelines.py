@@ -30,7 +30,6 @@ from splade.evaluation.per_class import class_scores
 from splade.evaluation.sequence_mechanistic import evaluate_tagging
 from splade.inference import explain_batch
 from splade.models.backbone import Backbone
-from splade.models.dictionary import choose_dictionary
 from splade.models.lexical_sae import CALIBRATION_ROWS, LexicalSAE
 from splade.models.saving import library_versions
 from splade.models.sense_choice import choose_senses
@@ -134,7 +133,7 @@ def prepare(
         dataset.label_names,
         config.model,
         max_length=max_length,
-        dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
+        texts=train.encoded,
         senses=choose_senses(config.model, backbone, tokenizer, train.encoded, config.seed),
         blank=dry_run,
         task=config.task,

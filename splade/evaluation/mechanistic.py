@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter, Separation, SeparationMeter
-from splade.config.schema import ALL_ROWS, EvaluationConfig
+from splade.config.numbers import ALL_ROWS
+from splade.config.schema import EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.artefacts import artefacts

@@ -18,7 +18,8 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from splade.circuits.geco import GECOController, bound_from_accuracy
-from splade.config.schema import TrainingConfig, is_auto
+from splade.config.numbers import is_auto
+from splade.config.schema import TrainingConfig
 from splade.errors import CheckpointError, TrainingError
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import Task
