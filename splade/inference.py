@@ -1,54 +1,74 @@
-"""Using a trained classifier: predict, explain, score. Each for one text, and for many. Taggers: `splade.tagging`.
+"""Using a trained model: predict, explain, score. Each for one text, and for many.
 
-Many texts are any collection of strings (`splade.data.given`). What is found for them is a list in their order; of a
-pandas Series, a Series with its index.
+`predict` and `explain` take any model and answer as its task does; the others are for classifiers, and those of
+`splade.tagging` for taggers. Many texts are any collection of strings (`splade.data.given`). The answers are a list in
+their order; for a pandas Series, a Series with its index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import overload
+from collections.abc import Iterable
+from typing import Any, overload
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
-from splade.attribution.span_aggregation import check_spans, word_spans, words_of_positions
+from splade.attribution.explanation import NO_WORD, Explanation
+from splade.attribution.prediction import Prediction
+from splade.attribution.span_aggregation import check_spans
 from splade.config.schema import Task
-from splade.data.given import Series, given_labels, given_texts, one_text, whole_number
+from splade.data.given import Series, given_labels, given_texts, one_text
 from splade.errors import DataError, ModelError, nearest
-from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE, check_task
-from splade.models.sparse import SparseRows
-from splade.models.state import CircuitState
-from splade.models.vocabulary import Vocabulary
+from splade.tasks import TASKS
+from splade.tasks.reader import BATCH_SIZE
 
-BATCH_SIZE = 32
+__all__ = [
+    "BATCH_SIZE",
+    "Explanation",
+    "Prediction",
+    "explain",
+    "explain_batch",
+    "explain_model",
+    "explain_model_spans",
+    "predict",
+    "predict_batch",
+    "predict_model",
+    "predict_proba",
+    "score_model",
+]
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """The predicted label of a text."""
-
-    text: str
-    label: str
-    probabilities: dict[str, float]
-    active_tokens: int
-    truncated: bool
+def predict(model: LexicalSAE, texts: Series | Iterable[Any], batch_size: int = BATCH_SIZE) -> Any:
+    """What the model says of each text: a `Prediction`, of a tagger a `TaggedText`."""
+    task = TASKS.get(_loaded(model).task)
+    given = task.given(texts)
+    return given.answers(task.predict_texts(model, given.items, batch_size))
 
 
-@dataclass(frozen=True)
-class _Encoded:
-    """Some texts through the model, with what is needed to find words again."""
+def explain(
+    model: LexicalSAE,
+    texts: Series | Iterable[Any],
+    target: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    **options: Any,
+) -> Any:
+    """Why the model says it: an `Explanation` of each text, of a tagger an `ExplainedText`.
 
-    rows: list[int]
-    texts: list[str]
-    offsets: list[list[tuple[int, int]]]
-    truncated: list[bool]
-    length: int
-    state: CircuitState
+    `target`: the label to explain in the place of the predicted one. `options`: those of the task, which are `word` and
+    `context` of `splade.tagging.explain_tags_batch`.
+    """
+    task = TASKS.get(_loaded(model).task)
+    given = task.given(texts)
+    check_target(model, target)
+    return given.answers(task.explain_texts(model, given.items, target=target, batch_size=batch_size, **options))
+
+
+def predict_proba(model: LexicalSAE, texts: Series | Iterable[str], batch_size: int = BATCH_SIZE) -> np.ndarray:
+    """(N, C) the probabilities of all labels, in the order of `model.labels`."""
+    check_model(model, "classification")
+    predictions = TASKS.get(model.task).predict_texts(model, given_texts(texts).items, batch_size)
+    probabilities = [[prediction.probabilities[label] for label in model.labels] for prediction in predictions]
+    return np.array(probabilities).reshape(-1, len(model.labels))
 
 
 def predict_model(model: LexicalSAE, text: str) -> Prediction:
@@ -69,20 +89,7 @@ def predict_batch(
 ) -> Series | list[Prediction]:
     """Predict many texts, in their order."""
     check_model(model, "classification")
-    given = given_texts(texts)
-    out: list[Prediction | None] = [None] * len(given.items)
-    for encoded in _encode(model, given.items, batch_size):
-        probabilities = encoded.state.logits.softmax(-1)
-        counts = encoded.state.rows.counts.tolist()
-        for i, row in enumerate(encoded.rows):
-            out[row] = Prediction(
-                encoded.texts[i],
-                model.labels[int(probabilities[i].argmax())],
-                dict(zip(model.labels, probabilities[i].tolist(), strict=True)),
-                counts[i],
-                encoded.truncated[i],
-            )
-    return given.answers(out)
+    return predict(model, texts, batch_size)
 
 
 def explain_model(model: LexicalSAE, text: str, target: str | None = None) -> Explanation:
@@ -107,17 +114,7 @@ def explain_batch(
 ) -> Series | list[Explanation]:
     """Explain many predictions, in the order of the texts."""
     check_model(model, "classification")
-    given = given_texts(texts)
-    check_target(model, target)
-    out: list[Explanation | None] = [None] * len(given.items)
-    for encoded in _encode(model, given.items, batch_size):
-        classes = encoded.state.logits.argmax(-1)
-        if target is not None:
-            classes = torch.full_like(classes, model.labels.index(target))
-        attribution = compute_attribution_tensor(encoded.state, classes)
-        for i, row in enumerate(encoded.rows):
-            out[row] = _explain_row(model, encoded, i, int(classes[i]), attribution)
-    return given.answers(out)
+    return explain(model, texts, target, batch_size)
 
 
 def explain_model_spans(
@@ -161,21 +158,25 @@ def score_model(
     from sklearn.metrics import accuracy_score, f1_score  # takes a second to load, and explaining does not need it
 
     predictions = predict_batch(model, given.items, batch_size)
-    found = [model.labels.index(p.label) for p in predictions]
+    predicted = [model.labels.index(prediction.label) for prediction in predictions]
     return {
-        "accuracy": float(accuracy_score(gold, found)),
-        "macro_f1": float(f1_score(gold, found, average="macro", zero_division=0)),
-        "active_tokens": float(np.mean([p.active_tokens for p in predictions])),
+        "accuracy": float(accuracy_score(gold, predicted)),
+        "macro_f1": float(f1_score(gold, predicted, average="macro", zero_division=0)),
+        "active_tokens": float(np.mean([prediction.active_tokens for prediction in predictions])),
     }
 
 
 def check_model(model: LexicalSAE, task: Task) -> None:
     """Refuse what is no loaded model, or one of the other task."""
+    check_task(_loaded(model), task)
+
+
+def _loaded(model: LexicalSAE) -> LexicalSAE:
     if not isinstance(model, LexicalSAE):
         raise ModelError(
             f"A model was expected first, but {model!r:.60} was given; LexicalSAE.from_pretrained(folder) loads one."
         )
-    check_task(model, task)
+    return model
 
 
 def check_target(model: LexicalSAE, target: str | None) -> None:
@@ -192,96 +193,3 @@ def check_target(model: LexicalSAE, target: str | None) -> None:
             f"The model has no label '{target}'; its labels are: {', '.join(model.labels)}."
             + (f" Did you mean {' or '.join(of_type)}?" if of_type else nearest(str(target), model.labels))
         )
-
-
-def check_logits(logits: Tensor) -> None:
-    """Refuse logits that are no numbers: of such the first label would be called the most probable."""
-    if not bool(torch.isfinite(logits).all()):
-        raise ModelError(
-            "The model gives logits that are no numbers (NaN or infinite); it is damaged, so train it anew."
-        )
-
-
-@torch.no_grad()
-def _encode(model: LexicalSAE, texts: Sequence[str], batch_size: int) -> Iterator[_Encoded]:
-    """Texts through the model in batches of similar length, longest first."""
-    batch_size = whole_number(batch_size, "batch_size", 1)
-    model.eval()
-    order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        chosen = [texts[row] for row in rows]
-        batch = model.tokenizer(
-            chosen,
-            padding=True,
-            truncation=True,
-            max_length=model.max_length,
-            return_offsets_mapping=True,
-            return_tensors="pt",
-        )
-        ids, mask = batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device)
-        state = model.classify(model(ids, mask), mask)
-        check_logits(state.logits)
-        yield _Encoded(
-            rows,
-            chosen,
-            [[tuple(pair) for pair in offsets] for offsets in batch["offset_mapping"].tolist()],
-            [bool(encoding.overflowing) for encoding in batch.encodings],
-            ids.shape[1],
-            state,
-        )
-
-
-def _explain_row(model: LexicalSAE, encoded: _Encoded, i: int, target: int, attribution: SparseRows) -> Explanation:
-    text, start = encoded.texts[i], i * encoded.length
-    mine = attribution.select(attribution.row == i)
-    value = encoded.state.rows.value[attribution.row == i].tolist()
-    token, score, position = (each.tolist() for each in (mine.token, mine.value, mine.position - start))
-    entry, place, part = (each.tolist() for each in mine.by_position())
-    spans = word_spans(text)
-    word_of = words_of_positions(encoded.offsets[i], spans)
-
-    tokens, names = token_scores(model.vocabulary, token, score, value, position)
-    fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
-    totals = [0.0] * (len(spans) + 1)
-    for e, p, a in zip(entry, place, part, strict=True):
-        word = word_of[p - start]  # −1, the last, is what belongs to no word
-        totals[word] += a
-        fired[word].append((abs(a), names[e]))
-    words = [WordScore(text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)]
-    if fired[-1]:
-        words.append(WordScore(NO_WORD, 0, 0, totals[-1], _strongest_first(fired[-1])))
-    logits, probabilities = encoded.state.logits[i], encoded.state.logits[i].softmax(-1)
-    return Explanation(
-        text=text,
-        label=model.labels[int(logits.argmax())],
-        target=model.labels[target],
-        logits=dict(zip(model.labels, logits.tolist(), strict=True)),
-        probabilities=dict(zip(model.labels, probabilities.tolist(), strict=True)),
-        bias=float(encoded.state.b_eff[i, target]),
-        tokens=tokens,
-        words=words,
-        truncated=encoded.truncated[i],
-    )
-
-
-def token_scores(
-    vocabulary: Vocabulary, token: list[int], score: list[float], value: list[float], position: list[int]
-) -> tuple[list[TokenScore], list[str]]:
-    """The active tokens of one row, those that are no words summed into one; and the name of every entry."""
-    tokens, names, unnamed = [], [], [0.0, 0.0]
-    for j, a, v, p in zip(token, score, value, position, strict=True):
-        named = bool(vocabulary.starts_word[j]) and not bool(vocabulary.special[j])
-        names.append(vocabulary.names[j] if named else NOT_A_WORD)
-        if named:
-            tokens.append(TokenScore(names[-1], j, a, v, p))
-        else:
-            unnamed = [unnamed[0] + a, unnamed[1] + v]
-    if any(unnamed):
-        tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
-    return tokens, names
-
-
-def _strongest_first(fired: list[tuple[float, str]]) -> list[str]:
-    """Names of what fired at a word; pieces of it may say the same, and a name is enough once."""
-    return list(dict.fromkeys(name for _, name in sorted(fired, reverse=True)))

@@ -66,3 +66,7 @@ class Registry(Generic[T_co]):
     def settings(self) -> dict[str, type[Any]]:
         """The dataclass of its own settings of each variant that has some, by the variant's name."""
         return dict(self._settings)
+
+    def entries(self) -> list[T_co]:
+        """Entries in the same order."""
+        return list(self._entries.values())

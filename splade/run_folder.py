@@ -30,7 +30,10 @@ from splade.utils.atomic import write_json, write_text
 RESULTS = ("results.json", "report.html", "README.md")
 """Written when a run is finished, and gone when another takes its place."""
 
-PROGRESS = ("metrics.jsonl", "checkpoints", "dense")
+MEASURED = "measures"
+"""What each measure has found, so that none is taken twice."""
+
+PROGRESS = ("metrics.jsonl", "checkpoints", "dense", MEASURED)
 """Written as a run goes on."""
 
 WRITES = (*RESULTS, *PROGRESS, "config.yaml", "model")
@@ -255,3 +258,5 @@ def remove_other_results(folder: Path, mine: str) -> None:
     if _results(folder).get("fingerprint") != mine:
         for name in RESULTS:
             (folder / name).unlink(missing_ok=True)
+        for file in (folder / MEASURED).glob("*.json"):
+            file.unlink()

@@ -83,6 +83,11 @@ class Explanation:
         object.__setattr__(self, "tokens", sorted(self.tokens, key=lambda token: -abs(token.score)))
         object.__setattr__(self, "words", sorted(self.words, key=lambda word: (word.start, word.end)))
 
+    @property
+    def cut(self) -> int:
+        """Units, here texts, that were longer than the model reads."""
+        return int(self.truncated)
+
     def check(self) -> float:
         """The larger error of the two identities, |Σ score + bias − logits[target]| over tokens and over words."""
         logit = self.logits[self.target]

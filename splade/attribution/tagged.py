@@ -67,6 +67,11 @@ class TaggedText:
     def __post_init__(self) -> None:
         object.__setattr__(self, "entities", _entities(self.text, self.words))
 
+    @property
+    def cut(self) -> int:
+        """Units, here words, that alone were longer than the model reads."""
+        return sum(word.truncated for word in self.words)
+
     def to_json(self) -> dict[str, object]:
         """The stable machine-readable form that `lexical-sae predict --json` prints, one object a text."""
         return {
@@ -111,8 +116,8 @@ class ExplainedWord:
         whole = self.explanation.to_json()
         kept = {key: whole[key] for key in ("target", "logits", "probabilities", "bias")}
         tokens = [{"token": t.token, "score": float(t.score), "value": float(t.value)} for t in self.explanation.tokens]
-        found = {"word": self.number, "tag": self.explanation.label, **kept, "tokens": tokens}
-        return found if self.context is None else found | {"context_estimate": list(self.context.change)}
+        entry = {"word": self.number, "tag": self.explanation.label, **kept, "tokens": tokens}
+        return entry if self.context is None else entry | {"context_estimate": list(self.context.change)}
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,11 @@ class ExplainedText:
     explained: list[ExplainedWord]
     """In reading order."""
 
+    @property
+    def cut(self) -> int:
+        """Words that alone were longer than the model reads."""
+        return self.tagged.cut
+
     def to_json(self) -> dict[str, object]:
         """The stable machine-readable form that `lexical-sae explain --json` prints, one object a text."""
         return self.tagged.to_json() | {"explained": [word.to_json() for word in self.explained]}
@@ -130,7 +140,7 @@ class ExplainedText:
 
 def _entities(text: str, words: list[TaggedWord]) -> list[Entity]:
     """Stretches of B-X and the I-X that follow; of a sequence that is not IOB2, I-X after anything else starts one."""
-    found: list[Entity] = []
+    entities: list[Entity] = []
     first = 0
     for number, word in enumerate(words):
         if word.tag == OUTSIDE:
@@ -141,8 +151,8 @@ def _entities(text: str, words: list[TaggedWord]) -> list[Entity]:
             first = number
         following = words[number + 1].tag if number + 1 < len(words) else OUTSIDE
         if following != f"I-{kind}":
-            own = words[first : number + 1]
-            span = own[0].start, own[-1].end
-            sure = min(each.probability for each in own)
-            found.append(Entity(kind, text[span[0] : span[1]], *span, range(first, number + 1), sure))
-    return found
+            named = words[first : number + 1]
+            span = named[0].start, named[-1].end
+            certainty = min(word.probability for word in named)
+            entities.append(Entity(kind, text[span[0] : span[1]], *span, range(first, number + 1), certainty))
+    return entities

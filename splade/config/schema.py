@@ -256,6 +256,8 @@ class TrainingConfig(OpenSection):
 class EvaluationConfig:
     """What is measured after training, always on the test split."""
 
+    measures: Annotated[list[Text], Field(min_length=1)] | None = None
+    """Names of the measures to take, such as ``completeness``; null: all that are for the task."""
     dense_baseline: Flag = False
     """Also train the same backbone with an ordinary head, on the same data and budget."""
     batch_size: PositiveInt = 64

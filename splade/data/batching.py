@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,22 @@ def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_l
     return EncodedTexts(ids, offsets, truncated, words)
 
 
+def longest_first(
+    lengths: Sequence[int] | np.ndarray, batch_size: int, most_positions: int | None = None
+) -> Iterator[np.ndarray]:
+    """Every row once in batches of similar length, the longest first, so that memory runs out first or never.
+
+    ``most_positions``: what a batch may have, padding included; of long rows it then has fewer than ``batch_size``.
+    """
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    while len(order):
+        longest = max(1, int(lengths[order[0]]))
+        rows = batch_size if most_positions is None else min(batch_size, max(1, most_positions // longest))
+        yield order[:rows]
+        order = order[rows:]
+
+
 class LengthBucketedBatches:
     """The batches of each epoch: every row once, rows of one batch of similar length, all fixed by (seed, epoch)."""
 
@@ -76,7 +92,7 @@ class LengthBucketedBatches:
     def epoch(self, epoch: int) -> list[np.ndarray]:
         """Row numbers of each batch; only one batch may be smaller than ``batch_size``."""
         if not self.shuffle:
-            return self._cut(np.argsort(-self.lengths, kind="stable"))
+            return list(longest_first(self.lengths, self.batch_size))
         generator = np.random.default_rng([self.seed, epoch])
         rows = generator.permutation(len(self.lengths))
         pool = self.batch_size * POOL

@@ -19,14 +19,17 @@ from splade.data.records import read_jsonl, read_parquet
 from splade.data.types import Columns, Source, Table
 from splade.errors import DataError, OtherTaskError, nearest
 from splade.registry import Registry
+from splade.task_description import CLASSIFICATION, TAGGING
 from splade.utils.reading import read_bytes
 
 Content = TypeVar("Content")
 Reader = Callable[[str, Path, DataConfig], "tuple[Columns, list[str]]"]
 """From a file's text to its columns, and sentences about what was decided."""
 
-readers: Registry[Reader] = Registry("file format")
-tagged_readers: Registry[Reader] = Registry("file format")
+text_formats: Registry[Reader] = Registry("file format")
+tag_formats: Registry[Reader] = Registry("file format")
+FORMATS: dict[str, Registry[Reader]] = {CLASSIFICATION.name: text_formats, TAGGING.name: tag_formats}
+"""The formats of each task, beside Parquet, by how a file's name ends."""
 
 
 def files_source(config: DataConfig, task: Task) -> Source:
@@ -53,13 +56,13 @@ def read_table(path: Path, task: Task = "classification", config: DataConfig | N
     """
     config = config or DataConfig()
     kind, _ = _kind(path)
-    formats, others = (tagged_readers, readers) if task == "tagging" else (readers, tagged_readers)
+    formats = FORMATS[task]
     known = ", ".join(f".{name}" for name in formats.names())
     content = _read(path)
     if kind == "parquet":
         return Table(read_parquet(path, content), str(path))
     if kind not in formats.names():
-        if kind in others.names() and kind != "txt":  # what is called .txt may be anything
+        if kind in _all_formats() and kind != "txt":  # what is called .txt may be anything
             raise OtherTaskError(
                 f"The file {path} ends in .{kind}, which {task} does not read",
                 f"convert it, or change task ({task} reads {known} and .parquet)",
@@ -73,7 +76,11 @@ def read_table(path: Path, task: Task = "classification", config: DataConfig | N
 def has_columns(path: Path) -> bool:
     """Whether a file's name says that it holds rows of fields; what is called .txt may be anything."""
     kind, _ = _kind(path)
-    return kind in {*readers.names(), *tagged_readers.names(), "json", "parquet"} - {"txt"}
+    return kind in {*_all_formats(), "json", "parquet"} - {"txt"}
+
+
+def _all_formats() -> set[str]:
+    return {name for formats in FORMATS.values() for name in formats.names()}
 
 
 def read_file(path: Path, read: Callable[[IO[str], Path], Content], encoding: str | None = None) -> Content:
@@ -105,7 +112,7 @@ def _not_there(path: Path) -> DataError:
     if path.is_symlink():
         return DataError(f"{path} is a link to a file that is not there; correct the link or name another file.")
     try:
-        siblings = [each.name for each in path.parent.iterdir()]
+        siblings = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
         siblings = []
     return DataError(f"There is no file {path}; check the path.{nearest(path.name, siblings)}")
@@ -118,26 +125,26 @@ def _kind(path: Path) -> tuple[str, bool]:
     return next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), ""), packed
 
 
-@readers.register("csv")
+@text_formats.register("csv")
 def _csv(text: str, path: Path, config: DataConfig) -> tuple[Columns, list[str]]:
     return read_delimited(text, path, "csv", config.delimiter)
 
 
-@readers.register("tsv")
+@text_formats.register("tsv")
 def _tsv(text: str, path: Path, config: DataConfig) -> tuple[Columns, list[str]]:
     return read_delimited(text, path, "tsv", config.delimiter)
 
 
-@tagged_readers.register("jsonl")
-@readers.register("jsonl")
+@tag_formats.register("jsonl")
+@text_formats.register("jsonl")
 def _jsonl(text: str, path: Path, config: DataConfig) -> tuple[Columns, list[str]]:
     return read_jsonl(lines_of(text), path), []
 
 
-@tagged_readers.register("conll")
-@tagged_readers.register("bio")
-@tagged_readers.register("iob")
-@tagged_readers.register("txt")
-@tagged_readers.register("tsv")
+@tag_formats.register("conll")
+@tag_formats.register("bio")
+@tag_formats.register("iob")
+@tag_formats.register("txt")
+@tag_formats.register("tsv")
 def _column_file(text: str, path: Path, config: DataConfig) -> tuple[Columns, list[str]]:
     return read_conll(lines_of(text), path, config.tokens_column, config.tags_column), []

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from splade.config.schema import DataConfig, Task
-from splade.data.packaged import packaged_names
+from splade.data.packaged import PACKAGED_NAMES
 from splade.data.root import ENVIRONMENT_VARIABLE, data_root, set_names
 from splade.data.splits import SPLIT_ROLES
 from splade.data.types import Columns, Source, Table
@@ -106,7 +106,7 @@ def _download(name: str, path: str, config: DataConfig, task: Task) -> datasets.
             return datasets.load_dataset(path, config.dataset_config)
     # The Hub's client fails with errors of several libraries, by version; whichever it is, the cure is the same.
     except Exception as error:
-        local = [*packaged_names(task), *set_names(data_root(config))]
+        local = [*PACKAGED_NAMES[task], *set_names(data_root(config))]
         others = [each for each in (*local, *NAMED_SETS) if each != name]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
         raise DataError(

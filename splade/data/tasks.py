@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from splade.config.schema import DataConfig, Task
-from splade.data.columns import raw_split
-from splade.data.tags import raw_tags
+from splade.config.schema import DataConfig
+from splade.data.columns import ClassLabels, raw_split
+from splade.data.tags import TagLabels, raw_tags
+from splade.data.training_notes import class_notes, type_notes
 from splade.data.types import RawSplit, RawTags, Split, Table
-
-
-def pick(table: Table, config: DataConfig, task: Task, like: Mapping[str, str] | None = None) -> RawSplit | RawTags:
-    """What a task needs of a table, by the names the settings give its columns.
-
-    ``like``: the columns of the training split, for the others of a set.
-    """
-    if task == "tagging":
-        return raw_tags(table, config.tokens_column, config.tags_column, like)
-    return raw_split(table, config.text_column, config.label_column, like)
+from splade.data.unlabelled import Settings, texts_to_classify, texts_to_tag
+from splade.registry import Registry
 
 
 class Labels(Protocol[Split]):
@@ -40,3 +34,38 @@ class Labels(Protocol[Split]):
     def occurring(self, split: Split) -> set[int]: ...
 
     def shortage(self, split: Split) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """How a task reads tables."""
+
+    labels: type[Labels[Any]]
+    """Numbers its labels."""
+    pick: Callable[[Table, DataConfig, Mapping[str, str] | None], RawSplit | RawTags]
+    """What it needs of a table, by the names the settings give its columns; the last are the columns of the training
+    split, for the others of a set."""
+    training_notes: Callable[[Any, Sequence[str]], list[str]]
+    """Sentences on what is odd about a training split, whose labels have these names."""
+    unlabelled: Callable[[Table, str | None, Settings], tuple[list[str] | list[list[str]], Sequence[str]]]
+    """What a table holds for a trained model to answer, of the column asked for, and notes."""
+
+
+TASK_DATA: Registry[TaskData] = Registry("task")
+
+TASK_DATA.register("classification")(
+    TaskData(
+        labels=ClassLabels,
+        pick=lambda table, config, like: raw_split(table, config.text_column, config.label_column, like),
+        training_notes=class_notes,
+        unlabelled=texts_to_classify,
+    )
+)
+TASK_DATA.register("tagging")(
+    TaskData(
+        labels=TagLabels,
+        pick=lambda table, config, like: raw_tags(table, config.tokens_column, config.tags_column, like),
+        training_notes=type_notes,
+        unlabelled=texts_to_tag,
+    )
+)

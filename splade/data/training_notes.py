@@ -12,10 +12,13 @@ FEW_SHARE = 0.1  # of the largest class: a model that never says the class is ha
 SHOWN_CLASSES = 5
 
 
-def training_notes(split: TextSplit | TaggedSplit, label_names: Sequence[str]) -> list[str]:
-    """What is odd about the classes of the training texts, or about a tagger's types."""
-    if not isinstance(split, TextSplit):
-        return list(_alike([name.removeprefix("B-") for name in label_names if name.startswith("B-")]))
+def type_notes(split: TaggedSplit, label_names: Sequence[str]) -> list[str]:
+    """What is odd about the types of a tagger's entities."""
+    return list(_alike([name.removeprefix("B-") for name in label_names if name.startswith("B-")]))
+
+
+def class_notes(split: TextSplit, label_names: Sequence[str]) -> list[str]:
+    """What is odd about the classes of the training texts."""
     return [*_alike(label_names), *_joined(label_names), *_uneven(split, label_names), *_contradicting(split)]
 
 
@@ -24,9 +27,9 @@ def _alike(names: Sequence[str]) -> Iterator[str]:
     spellings: dict[str, list[str]] = {}
     for name in names:
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
-    several = [found for found in spellings.values() if len(found) > 1]
+    several = [alike for alike in spellings.values() if len(alike) > 1]
     if several:
-        named = "; ".join(" and ".join(f"'{name}'" for name in found) for found in several[:SHOWN_CLASSES])
+        named = "; ".join(" and ".join(f"'{name}'" for name in alike) for alike in several[:SHOWN_CLASSES])
         yield (
             f"Labels that differ only in case or spaces are taken for different ones: {named}; if they are one, write "
             "it one way."
@@ -36,13 +39,13 @@ def _alike(names: Sequence[str]) -> Iterator[str]:
 def _joined(names: Sequence[str]) -> Iterator[str]:
     """On class names that look like several labels in one cell."""
     for sign in ";|,/":
-        parts = [sorted(part.strip() for part in name.split(sign)) for name in names if sign in name]
-        again = {tuple(each) for each in parts if parts.count(each) > 1}
-        single = {part for each in parts for part in each} & set(names)
-        if len(parts) > 1 and (again or len(single) > 1):
+        lists = [sorted(part.strip() for part in name.split(sign)) for name in names if sign in name]
+        again = {tuple(parts) for parts in lists if lists.count(parts) > 1}
+        single = {part for parts in lists for part in parts} & set(names)
+        if len(lists) > 1 and (again or len(single) > 1):
             example = next(name for name in names if sign in name)
             yield (
-                f"{len(parts)} of the {len(names)} labels, such as '{example}', look like several in one cell; each "
+                f"{len(lists)} of the {len(names)} labels, such as '{example}', look like several in one cell; each "
                 "such list was taken for a class of its own, since a text is given one class."
             )
             return

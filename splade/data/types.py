@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeVar
 
 Columns = dict[str, list[object]]
@@ -22,6 +22,13 @@ class TextSplit:
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Sentences about what was decided or found when the source was read."""
     unit: ClassVar[str] = "text"
+    parting: ClassVar[str] = ""
+    """How files part one from the next, where people get it wrong; in brackets, after a space."""
+
+    @property
+    def examples(self) -> list[str]:
+        """What a model is given: the texts."""
+        return self.texts
 
     @property
     def strata(self) -> Sequence[int]:
@@ -41,6 +48,15 @@ class TextSplit:
             notes=self.notes,
         )
 
+    def renumbered(self, numbers: Sequence[int]) -> TextSplit:
+        """The same with the number ``numbers[label]`` in the place of each label."""
+        return replace(self, labels=[numbers[label] for label in self.labels])
+
+    def contents(self) -> Iterator[Sequence[object]]:
+        """All labels and texts, in an order that does not change between versions: fingerprints are made of it."""
+        yield self.labels
+        yield self.texts
+
 
 @dataclass(frozen=True)
 class TaggedSplit:
@@ -51,6 +67,12 @@ class TaggedSplit:
     notes: tuple[str, ...] = field(default=(), compare=False)
     """Sentences about what was decided, rewritten or left out when the source was read."""
     unit: ClassVar[str] = "sentence"
+    parting: ClassVar[str] = " (in a column file a blank line ends each)"
+
+    @property
+    def examples(self) -> list[list[str]]:
+        """What a model is given: the words of each sentence."""
+        return self.sentences
 
     @property
     def texts(self) -> list[str]:
@@ -61,8 +83,8 @@ class TaggedSplit:
     def strata(self) -> list[int]:
         """What samples keep in proportion: of the entity types in a sentence the rarest (from 1), 0 if it has none."""
         types = [{(tag + 1) // 2 for tag in tags if tag} for tags in self.tags]  # B-X and I-X are 2k - 1 and 2k
-        frequency = Counter(each for found in types for each in found)
-        return [min(found, key=lambda each: (frequency[each], each), default=0) for found in types]
+        frequency = Counter(number for of_sentence in types for number in of_sentence)
+        return [min(of_sentence, key=lambda number: (frequency[number], number), default=0) for of_sentence in types]
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -71,6 +93,17 @@ class TaggedSplit:
         """The given rows, in the given order."""
         rows = [int(row) for row in rows]
         return TaggedSplit([self.sentences[row] for row in rows], [self.tags[row] for row in rows], self.notes)
+
+    def renumbered(self, numbers: Sequence[int]) -> TaggedSplit:
+        """The same with the number ``numbers[tag]`` in the place of each tag."""
+        return replace(self, tags=[[numbers[tag] for tag in tags] for tags in self.tags])
+
+    def contents(self) -> Iterator[Sequence[object]]:
+        """All words and tags, in an order that does not change between versions: fingerprints are made of it."""
+        yield ["tagged", len(self)]
+        for words, tags in zip(self.sentences, self.tags, strict=True):
+            yield words
+            yield tags
 
 
 Split = TypeVar("Split", TextSplit, TaggedSplit)
@@ -121,6 +154,7 @@ class RawSplit:
     columns: dict[str, str] = field(default_factory=dict)
     """The column of each part, by the setting that names it."""
     unit: ClassVar[str] = "text"
+    parting: ClassVar[str] = ""
 
     @property
     def strata(self) -> Sequence[str]:
@@ -172,12 +206,6 @@ def dataset_fingerprint(dataset: Dataset[TextSplit | TaggedSplit]) -> str:
 
     add(dataset.label_names)
     for split in (dataset.train, dataset.validation, dataset.test):
-        if isinstance(split, TextSplit):
-            add(split.labels)
-            add(split.texts)
-            continue
-        add(["tagged", len(split)])
-        for words, tags in zip(split.sentences, split.tags, strict=True):
-            add(words)
-            add(tags)
+        for items in split.contents():
+            add(items)
     return digest.hexdigest()

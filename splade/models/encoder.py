@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.models.layers.activation import ThresholdGate
-from splade.models.pooling import MaxPooling, Pooling
+from splade.models.pooling import MaxPooling, Pooling, active_pairs
 from splade.models.projection import best_position, pair_dot
 from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
@@ -55,6 +55,10 @@ class SparseSequence:
         if self.groups is None:
             return len(self.input_ids)
         return int(self.groups.max()) + 1 if self.groups.numel() else 0
+
+    def active_pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Position b·L + l, column and value (N,) of all activations above zero; one may be there several times."""
+        return active_pairs(self.encoder, self)
 
     def to_dense(self) -> Tensor:
         """(B, L, V) gated activations, the plain definition; for small inputs."""

@@ -2,6 +2,7 @@
 
 from splade.tasks.base import TASKS, Batch, Task
 from splade.tasks.classification import ClassificationTask
+from splade.tasks.reader import read, read_texts
 from splade.tasks.tagging import TaggingTask
 
-__all__ = ["TASKS", "Batch", "ClassificationTask", "TaggingTask", "Task"]
+__all__ = ["TASKS", "Batch", "ClassificationTask", "TaggingTask", "Task", "read", "read_texts"]

@@ -1,4 +1,4 @@
-"""What a task is: how rows of a data set become batches, and batches become predictions."""
+"""What a task is: how rows of a data set become batches, batches predictions, and predictions answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.data.batching import EncodedTexts, LengthBucketedBatches
+from splade.data.batching import EncodedTexts, LengthBucketedBatches, longest_first
+from splade.data.given import Given
 from splade.data.types import TaggedSplit, TextSplit
-from splade.models.lexical_sae import POSITIONS_AT_A_TIME
+from splade.models.lexical_sae import POSITIONS_AT_A_TIME, LexicalSAE
 from splade.registry import Registry
+from splade.task_description import TaskDescription
+from splade.tasks.reader import BATCH_SIZE
 
 TASKS: Registry[type[Any]] = Registry("task")
+
+UNLABELLED = -100
+"""The label of a row that has none, which PyTorch's cross-entropy ignores."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +56,36 @@ class Batch:
 class Task(ABC):
     """Base of all tasks. Its length is what it batches (texts, windows); its predictions have a row a label."""
 
-    figure: ClassVar[str]
-    """What checkpoints are ranked by, and `score` computes."""
+    description: ClassVar[TaskDescription]
+    """Its name, and the words to speak of it."""
+    decided_at_once: ClassVar[bool]
+    """Whether a batch's logits decide on its rows; else `decide_classes` needs those of all rows."""
     split: TextSplit | TaggedSplit
     encoded: EncodedTexts
     labels: np.ndarray
-    """(N,) of all rows."""
+    """(N,) of all rows; `UNLABELLED` where there are none."""
     pad_id: int
 
     def __len__(self) -> int:
         return len(self.encoded)
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def unit(self) -> str:
+        """What one prediction is made for: a text, a word."""
+        return self.description.unit
+
+    @property
+    def units(self) -> str:
+        return self.description.units
+
+    @property
+    def figure(self) -> str:
+        """What checkpoints are ranked by, and `score` computes."""
+        return self.description.figure
 
     def batches(self, batch_size: int, seed: int = 0, *, shuffle: bool) -> LengthBucketedBatches:
         return LengthBucketedBatches(self.encoded.lengths, batch_size, seed, shuffle)
@@ -68,16 +94,40 @@ class Task(ABC):
         """Every text once, longest first; `rows` limits it to some. Of long texts a batch has fewer than `batch_size`,
         so that it has no more than POSITIONS_AT_A_TIME positions: a tagger may have hundreds of tokens at each."""
         chosen = np.arange(len(self)) if rows is None else rows
-        order = chosen[np.argsort(-self.encoded.lengths[chosen], kind="stable")]
-        while len(order):
-            longest = max(1, int(self.encoded.lengths[order[0]]))
-            texts = min(batch_size, max(1, POSITIONS_AT_A_TIME // longest))
-            yield self.batch(order[:texts]).to(device)
-            order = order[texts:]
+        for part in longest_first(self.encoded.lengths[chosen], batch_size, POSITIONS_AT_A_TIME):
+            yield self.batch(chosen[part]).to(device)
 
     def predict(self, model, batch: Batch):  # type: ignore[no-untyped-def]
         """The state of each row: something with `logits` (R, C), and for a LexicalSAE all the rest."""
         return self.decide(model, model(batch.input_ids, batch.attention_mask), batch)
+
+    def explain_rows(self, model: LexicalSAE, rows: Sequence[int] | np.ndarray) -> list[Any]:
+        """Explanations of some examples of the split, in the order of `rows`."""
+        return self.explain_texts(model, [self.split.examples[row] for row in rows])
+
+    @classmethod
+    @abstractmethod
+    def unlabelled(cls, examples: Sequence[Any], model: LexicalSAE) -> Task:
+        """Examples without labels, as a model reads them."""
+
+    @staticmethod
+    @abstractmethod
+    def given(texts: object) -> Given[Any]:
+        """Texts as people have them in Python, checked."""
+
+    @classmethod
+    @abstractmethod
+    def predict_texts(cls, model: LexicalSAE, texts: Sequence[Any], batch_size: int = BATCH_SIZE) -> list[Any]:
+        """What the model says of each text: a value with `to_json()`, and with `cut`, the number of its units that were
+        too long to be read whole."""
+
+    @classmethod
+    @abstractmethod
+    def explain_texts(
+        cls, model: LexicalSAE, texts: Sequence[Any], *, target: str | None = None, batch_size: int = BATCH_SIZE
+    ) -> list[Any]:
+        """Why the model says it of each text, or what speaks for the label `target`: a value as `predict_texts` gives,
+        with the sums behind it."""
 
     @abstractmethod
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
@@ -92,6 +142,31 @@ class Task(ABC):
         """The second half of `predict`: from what the model encoded."""
 
     @abstractmethod
+    def sequence(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        """What the model encoded, with the task's rows in the place of a row a text."""
+
+    @abstractmethod
+    def row_of_position(self, batch: Batch) -> Tensor:
+        """(B, L) the row of the prediction that each position belongs to, −1 for none."""
+
+    @abstractmethod
+    def decide_classes(self, logits: Tensor) -> np.ndarray:
+        """(N,) the classes of all rows, from all their logits (N, C)."""
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """The texts of some rows, where a row is a whole text; else none."""
+        return []
+
+    @abstractmethod
+    def subsets(self, labels: Tensor) -> dict[str, Tensor]:
+        """Rows of a batch, by their labels (R,), that are also measured apart from the others: ascending numbers (K,),
+        by the name of each such subset."""
+
+    @abstractmethod
+    def reasoned(self, classes: Tensor) -> Tensor | None:
+        """Rows, by their classes (R,), whose class there is a reason for that is worth naming; None: all."""
+
+    @abstractmethod
     def circuit_rows(self, labels: Tensor) -> Tensor | None:
         """Which rows of a training batch, by their labels (R,), the circuit losses look at, ascending; None: all."""
 
@@ -104,3 +179,7 @@ class Task(ABC):
     @abstractmethod
     def score(self, logits: Tensor) -> float:
         """The figure of the predictions (N, C) of all rows."""
+
+    @abstractmethod
+    def cut_note(self, name: str, max_length: int) -> list[str]:
+        """A sentence on what of the split called `name` was cut to `max_length` tokens, if anything."""

@@ -8,22 +8,70 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.explanation import Explanation
+from splade.attribution.prediction import Prediction
+from splade.attribution.summands import Summands
 from splade.data.batching import collate, encode_texts
+from splade.data.given import Given, given_texts
 from splade.data.types import TextSplit
-from splade.tasks.base import TASKS, Batch, Task
+from splade.models.lexical_sae import LexicalSAE
+from splade.task_description import CLASSIFICATION
+from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
+from splade.tasks.reader import BATCH_SIZE, read_texts
 
 
 @TASKS.register("classification")
 class ClassificationTask(Task):
     """Texts with one label each; a row of a prediction is a text."""
 
-    figure = "accuracy"
+    description = CLASSIFICATION
+    decided_at_once = True
 
     def __init__(self, split: TextSplit, tokenizer, max_length: int, label_names: Sequence[str] = ()):  # type: ignore[no-untyped-def]
         self.split = split
         self.encoded = encode_texts(split.texts, tokenizer, max_length)
         self.labels = np.asarray(split.labels, dtype=np.int64)
         self.pad_id = tokenizer.pad_token_id or 0
+
+    @classmethod
+    def unlabelled(cls, examples: Sequence[str], model: LexicalSAE) -> ClassificationTask:
+        split = TextSplit(list(examples), [UNLABELLED] * len(examples))
+        return cls(split, model.tokenizer, model.max_length, model.labels)
+
+    @staticmethod
+    def given(texts: object) -> Given[str]:
+        return given_texts(texts)
+
+    @classmethod
+    @torch.no_grad()
+    def predict_texts(cls, model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_SIZE) -> list[Prediction]:
+        answers: dict[int, Prediction] = {}
+        for batch in read_texts(model, texts, batch_size):
+            probabilities, counts = batch.state.logits.softmax(-1), batch.state.rows.counts.tolist()
+            for i, row in enumerate(batch.rows):
+                answers[row] = Prediction(
+                    batch.texts[i].text,
+                    model.labels[int(probabilities[i].argmax())],
+                    dict(zip(model.labels, probabilities[i].tolist(), strict=True)),
+                    counts[i],
+                    batch.texts[i].truncated,
+                )
+        return [answers[row] for row in range(len(texts))]
+
+    @classmethod
+    @torch.no_grad()
+    def explain_texts(
+        cls, model: LexicalSAE, texts: Sequence[str], *, target: str | None = None, batch_size: int = BATCH_SIZE
+    ) -> list[Explanation]:
+        answers: dict[int, Explanation] = {}
+        for batch in read_texts(model, texts, batch_size):
+            classes = batch.state.logits.argmax(-1)
+            if target is not None:
+                classes = torch.full_like(classes, model.labels.index(target))
+            summands = Summands(model, batch.state, classes)
+            for i, row in enumerate(batch.rows):
+                answers[row] = summands.of_text(i, batch.texts[i])
+        return [answers[row] for row in range(len(texts))]
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         input_ids, mask = collate(self.encoded, rows, self.pad_id)
@@ -35,6 +83,26 @@ class ClassificationTask(Task):
     def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
         return model.classify(sequence, batch.attention_mask)
 
+    def sequence(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        return model(batch.input_ids, batch.attention_mask)
+
+    def row_of_position(self, batch: Batch) -> Tensor:
+        """The text, padding included."""
+        return torch.arange(len(batch.input_ids), device=batch.input_ids.device)[:, None].expand_as(batch.input_ids)
+
+    def decide_classes(self, logits: Tensor) -> np.ndarray:
+        """Each text's most probable class."""
+        return logits.argmax(-1).cpu().numpy()
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        return [self.split.texts[row] for row in rows]
+
+    def subsets(self, labels: Tensor) -> dict[str, Tensor]:
+        return {}
+
+    def reasoned(self, classes: Tensor) -> Tensor | None:
+        return None
+
     def circuit_rows(self, labels: Tensor) -> Tensor | None:
         return None
 
@@ -44,4 +112,8 @@ class ClassificationTask(Task):
         return [(b.input_ids, b.attention_mask) for b in self.in_order(64, device, rows)]
 
     def score(self, logits: Tensor) -> float:
-        return float((logits.argmax(-1).cpu().numpy() == self.labels).mean())
+        return float((self.decide_classes(logits) == self.labels).mean())
+
+    def cut_note(self, name: str, max_length: int) -> list[str]:
+        cut = self.encoded.truncated
+        return [f"{cut:,} of {len(self):,} {name} texts were cut to {max_length} tokens."] if cut else []

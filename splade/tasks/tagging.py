@@ -8,11 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.data.batching import collate
+from splade.data.given import Given, given_sentences, whole_number
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
-from splade.tasks.base import TASKS, Batch, Task
+from splade.models.lexical_sae import LexicalSAE
+from splade.task_description import TAGGING
+from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
+from splade.tasks.reader import BATCH_SIZE
+from splade.tasks.sentences import as_sentence, explain_sentences, tag_sentences
 
 CIRCUIT_WORDS = 256
 """Most words a batch whose circuits are looked at, so that a batch of long sentences full of names does not cost a
@@ -24,7 +30,8 @@ class TaggingTask(Task):
     """Sentences with a tag a word, read in windows; a row of a prediction is a word, `labels` those of all sentences
     end to end."""
 
-    figure = "f1"
+    description = TAGGING
+    decided_at_once = False
     encoded: EncodedWords
 
     def __init__(self, split: TaggedSplit, tokenizer, max_length: int, label_names: Sequence[str]):  # type: ignore[no-untyped-def]
@@ -38,6 +45,43 @@ class TaggingTask(Task):
         self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
         firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
         self._sizes = np.diff(firsts[self.encoded.offsets])  # (W,): words that each window decides
+
+    @classmethod
+    def unlabelled(cls, examples: Sequence[Sequence[str]], model: LexicalSAE) -> TaggingTask:
+        split = TaggedSplit([list(words) for words in examples], [[UNLABELLED] * len(words) for words in examples])
+        return cls(split, model.tokenizer, model.max_length, model.labels)
+
+    @staticmethod
+    def given(texts: object) -> Given[str | list[str]]:
+        return given_sentences(texts)
+
+    @classmethod
+    @torch.no_grad()
+    def predict_texts(
+        cls, model: LexicalSAE, texts: Sequence[str | list[str]], batch_size: int = BATCH_SIZE
+    ) -> list[TaggedText]:
+        batch_size = whole_number(batch_size, "batch_size", 1)
+        sentences = [as_sentence(text) for text in texts]
+        task = cls.unlabelled([sentence.words for sentence in sentences], model)
+        return tag_sentences(model, task, sentences, batch_size)[0]
+
+    @classmethod
+    @torch.no_grad()
+    def explain_texts(
+        cls,
+        model: LexicalSAE,
+        texts: Sequence[str | list[str]],
+        *,
+        target: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        word: int | None = None,
+        context: bool = False,
+    ) -> list[ExplainedText]:
+        """The words of entities, or word number `word` of every text; see `splade.tagging.explain_tags_batch`."""
+        batch_size = whole_number(batch_size, "batch_size", 1)
+        sentences = [as_sentence(text) for text in texts]
+        task = cls.unlabelled([sentence.words for sentence in sentences], model)
+        return explain_sentences(model, task, sentences, batch_size, word=word, target=target, context=context)
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         return self._batch(rows, self.encoded.first)
@@ -61,6 +105,29 @@ class TaggingTask(Task):
 
     def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
         return model.tag(sequence, batch.words)
+
+    def sequence(self, model, batch: Batch):  # type: ignore[no-untyped-def]
+        return model.by_word(model(batch.input_ids, batch.attention_mask), batch.words)
+
+    def row_of_position(self, batch: Batch) -> Tensor:
+        """The word, −1 where a position is no piece of one that the batch decides."""
+        assert batch.words is not None, "a batch of words knows where they stand"
+        return batch.words
+
+    def decide_classes(self, logits: Tensor) -> np.ndarray:
+        """The most probable tags that make possible sentences; see `decode`."""
+        return self.decode(logits)
+
+    def subsets(self, labels: Tensor) -> dict[str, Tensor]:
+        """Words of entities: most words are O, which the bias alone may say."""
+        return {"entities": self._named(labels)}
+
+    def reasoned(self, classes: Tensor) -> Tensor | None:
+        """Words of entities: there is little to say about why a word is none."""
+        return self._named(classes)
+
+    def _named(self, classes: Tensor) -> Tensor:
+        return (classes != self.iob2.outside).nonzero(as_tuple=True)[0]
 
     def circuit_rows(self, labels: Tensor) -> Tensor | None:
         """Words of entities, and as many others: most words are O, and their circuits are one. Drawn from torch's own
@@ -94,3 +161,7 @@ class TaggingTask(Task):
         from seqeval.metrics import f1_score
 
         return float(f1_score(self.names(self.labels), self.names(self.decode(logits)), zero_division=0))
+
+    def cut_note(self, name: str, max_length: int) -> list[str]:
+        cut = self.encoded.truncated
+        return [f"{cut:,} of the {name} words were cut to {max_length} tokens."] if cut else []

@@ -21,7 +21,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lines += [f"sentence {row},{row % 2},rotten_tomatoes" for row in range(ROWS)]
     path.write_text("text,label,source\n" + "\n".join([*lines, lines[0]]) + "\n", encoding="utf-8")
     monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
-    monkeypatch.setattr(packaged, "_find", lambda: (path, "0.0.2"))
+    monkeypatch.setattr(packaged, "_find_reviews", lambda: (path, "0.0.2"))
     return path
 
 
@@ -67,7 +67,7 @@ def test_other_names_are_not_packaged() -> None:
 
 def test_the_real_package() -> None:
     try:
-        packaged._find()
+        packaged._find_reviews()
     except DataError as error:
         pytest.skip(str(error))
     source = packaged.packaged_source("movie_sentences")

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from splade.cli import Sets, out
+from splade.cli.console import err, out
+from splade.cli.errors import reports_errors
+from splade.cli.options import ConfigFile, Sets
 from splade.errors import ConfigError
-from splade.kindly import err, kindly
 
 if TYPE_CHECKING:
     from splade.config.schema import Config
 
 app = typer.Typer(help="Experiments of several runs, compared in one table and one plot.", no_args_is_help=True)
 
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
 Seeds = Annotated[str | None, typer.Option("--seeds", help="Run everything with each of these seeds: 0,1,2.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run parts again that had other settings or data.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on after an interruption; a study always does.")]
@@ -65,7 +65,7 @@ def _command(name: str, help_: str) -> Callable[..., None]:
             print(f"Results: {compare(name, settings, overwrite=overwrite, console=err, out=out)}")
 
     command.__doc__ = help_
-    made: Callable[..., None] = app.command(name.replace("_", "-"))(kindly(command))
+    made: Callable[..., None] = app.command(name.replace("_", "-"))(reports_errors(command))
     return made
 
 
@@ -76,7 +76,7 @@ frontier = _command("frontier", "Supports × recipes: accuracy, active tokens an
 
 
 @app.command("sota-comparison")
-@kindly
+@reports_errors
 def sota_comparison(
     config: ConfigFile = None,
     set_: Sets = None,
@@ -94,7 +94,7 @@ def sota_comparison(
 
 
 @app.command("long-context")
-@kindly
+@reports_errors
 def long_context(
     config: ConfigFile = None,
     set_: Sets = None,
@@ -124,7 +124,7 @@ def long_context(
 
 
 @app.command("polysemy")
-@kindly
+@reports_errors
 def polysemy(
     config: ConfigFile = None,
     set_: Sets = None,

@@ -1,4 +1,4 @@
-"""Measuring a saved model: which settings that follows, and where they come from."""
+"""A saved model, measured: by `evaluate_saved`, and by which settings, wherever they come from."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
 
 from splade.config.load import load_config
 from splade.config.named import named_by_overrides, named_in_file
-from splade.errors import ConfigError, DataError
+from splade.config.schema import Config
+from splade.data.loader import load_test_split
+from splade.errors import BackboneError, ConfigError, DataError
+from splade.models.backbone import Backbone
 from splade.models.folder import file_hash
-
-if TYPE_CHECKING:
-    from splade.config.schema import Config
-    from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import LexicalSAE
+from splade.pipelines import evaluate_model
+from splade.task_description import describe
+from splade.tasks import TASKS
 
 _TRAINED = "the model is trained and cannot change by it"
 _NO_TRAINING = "nothing is trained, and the test texts do not depend on it"
@@ -48,6 +53,33 @@ WRITTEN = ("text_column", "label_column", "tokens_column", "tags_column", "delim
 """Settings of `data` that say how files are written."""
 
 
+def evaluate_saved(
+    folder: Path,
+    *,
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
+    file: Path | None = None,
+    console: Console | None = None,
+) -> dict[str, Any]:
+    """The figures of the model in a folder, as the JSON of `results.json`, on the test split of its training.
+
+    `config` and `overrides` change settings of the data and of the measurement, `file` is test data of one's own.
+    """
+    model = LexicalSAE.from_pretrained(folder)
+    settings, max_length = measurement_settings(model, folder, config, overrides, file)
+    numbered = model.record.get("numbered_labels") is True
+    test = load_test_split(settings.data, settings.seed, model.labels, model.task, numbered)
+    task = TASKS.get(model.task)(test, model.tokenizer, max_length, model.labels)
+    notes = [*test.notes, *task.cut_note("test", max_length)]
+    frozen = None
+    try:
+        frozen = Backbone.from_name(model.config.name, revision=model.config.revision)[0].to(model.device)
+    except BackboneError as error:  # a model must be measurable without the hub it came from
+        notes.append(f"grounding.frozen_share was left out: {error}")
+    results = evaluate_model(model, task, settings, frozen=frozen, console=console or Console(quiet=True))
+    return results | {"task": model.task, "notes": [*notes, *results["findings"]]}
+
+
 def why_not_followed(setting: str) -> str | None:
     """Why a measurement does not follow a setting; None: it does."""
     while setting not in FOLLOWED and "." in setting:
@@ -77,10 +109,9 @@ def measurement_settings(
         _check_unchanged(settings, training, model.record.get("data_files") or {})
     named = {*set_now, *named_in_file(config)}
     if "model.topk_per_position" in named:
-        if settings.model.topk_per_position and model.task != "tagging":
-            raise ConfigError(
-                "model.topk_per_position was given, but it is for taggers, and the model classifies texts."
-            )
+        task = describe(model.task)
+        if settings.model.topk_per_position and "model.topk_per_position" in task.idle_settings:
+            raise ConfigError(f"model.topk_per_position was given, but it is for taggers, and the model {task.does}.")
         model.topk_per_position = min(settings.model.topk_per_position, model.vocab_size)  # more than all are all
     length = settings.data.max_length if "data.max_length" in named else model.max_length
     if "data.max_length" in set_now and length > model.max_length:

@@ -18,12 +18,12 @@ RUN = "fingerprint"
 def check_output(file: Path) -> None:
     """Refuse a file for figures that cannot be written, before minutes of work, or that holds something else."""
     try:
-        there = file.exists()
+        existed = file.exists()
         foreign = file.is_file() and file.stat().st_size > 0 and not _holds_figures(file)
         if not foreign:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.open("a").close()
-        if not there:
+        if not existed:
             file.unlink()
     except OSError as error:
         raise _unwritable(file, error) from error
@@ -46,10 +46,10 @@ def write_figures(file: Path, results: dict[str, Any]) -> None:
 
 def _holds_figures(file: Path) -> bool:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and set(found) >= FIGURES and RUN not in found
+    return isinstance(content, dict) and set(content) >= FIGURES and RUN not in content
 
 
 def _unwritable(file: Path, error: OSError) -> ConfigError:

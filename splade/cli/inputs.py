@@ -7,10 +7,10 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar
 
+from splade.cli.console import say
 from splade.errors import DataError, OtherTaskError
-from splade.kindly import err
 
 if TYPE_CHECKING:
     from splade.config.schema import Task
@@ -21,28 +21,6 @@ Texts = TypeVar("Texts", bound=Sized)
 
 ZEROS = 0.25
 """Share of zero bytes from which input is no text: of UTF-16, nearly half are."""
-
-
-@overload
-def read_texts(
-    texts: Iterable[str] | None,
-    file: Path | None,
-    task: Literal["classification"],
-    column: str | None = None,
-    trained: Mapping[str, str | None] | None = None,
-    encoding: str | None = None,
-) -> list[str]: ...
-
-
-@overload
-def read_texts(
-    texts: Iterable[str] | None,
-    file: Path | None,
-    task: Literal["tagging"],
-    column: str | None = None,
-    trained: Mapping[str, str | None] | None = None,
-    encoding: str | None = None,
-) -> list[str] | list[list[str]]: ...
 
 
 def read_texts(
@@ -73,9 +51,7 @@ def read_texts(
     wanted = wanted or ([] if sys.stdin is None or sys.stdin.isatty() else _of_input())
     for text in wanted[:1] if len(wanted) == 1 and texts else []:
         if len(text) < LONGEST_NAME and "\0" not in text and os.path.isfile(text):
-            _say(
-                f"'{text}' was read as a text, and there is a file of that name; to read the file, give --file {text}."
-            )
+            say(f"'{text}' was read as a text, and there is a file of that name; to read the file, give --file {text}.")
     if not wanted:
         raise DataError("There is no text to read; give texts as arguments, --file FILE, or '-' for standard input.")
     return wanted
@@ -85,11 +61,9 @@ def _of_file(
     file: Path, task: Task, column: str | None, trained: Mapping[str, str | None], encoding: str | None
 ) -> list[str] | list[list[str]]:
     """A text a line; of a file with columns, as training reads them, the texts or, for a tagger, the words."""
-    from splade.config.load import load_config
-    from splade.data.column_choice import TEXT_COLUMN, TOKENS_COLUMN, choose_texts
-    from splade.data.columns import raw_texts
+    from splade.config.load import load_config  # these load numpy and pydantic, which no --help needs
     from splade.data.files import has_columns, read_file, read_table
-    from splade.data.tags import raw_words
+    from splade.data.tasks import TASK_DATA
 
     settings = {"tokens_column": column or trained.get("tokens_column"), "encoding": encoding}
     data = load_config(base={"data": settings}).data
@@ -102,24 +76,13 @@ def _of_file(
     except OtherTaskError as error:
         raise DataError(f"{error.found}; name a file for {task}, or a .txt file with one text a line.") from None
     for note in table.notes:
-        _say(note)
+        say(note)
     if not table.columns:
         return []
-    of_words = [trained.get("tokens_column"), TOKENS_COLUMN] if task == "tagging" else []
-    usual = [name for name in (*of_words, trained.get("text_column"), TEXT_COLUMN) if name]
-    wanted = usual if column is None else [column]
-    chosen = next((name for name in wanted if name in table.columns), None)
-    if chosen is None and (column is not None or task == "tagging"):
-        names = " or ".join(f"'{name}'" for name in dict.fromkeys(wanted))
-        there = ", ".join(table.columns)
-        raise DataError(f"{file} has no column {names}, only: {there}; name the one to read with --column.")
-    if chosen is None:
-        chosen, notes = choose_texts(table)
-        for note in notes:
-            _say(note)
-    if task == "tagging" and (chosen in of_words or any(isinstance(value, list) for value in table.columns[chosen])):
-        return raw_words(table.columns, chosen, str(file))
-    return raw_texts(table.columns, chosen, str(file))
+    texts, notes = TASK_DATA.get(task).unlabelled(table, column, trained)
+    for note in notes:
+        say(note)
+    return texts
 
 
 def _of_input() -> list[str]:
@@ -139,7 +102,7 @@ def _of_input() -> list[str]:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        _say("Standard input is not UTF-8 throughout; what could not be read is shown as �.")
+        say("Standard input is not UTF-8 throughout; what could not be read is shown as �.")
     return texts
 
 
@@ -152,9 +115,5 @@ def _lines(content: str) -> list[str]:
 def _said_if_none(texts: Texts, origin: str) -> Texts:
     """No texts have no answers; silence alone would look like a fault."""
     if not texts:
-        _say(f"{origin} has no texts, so there is nothing to print.")
+        say(f"{origin} has no texts, so there is nothing to print.")
     return texts
-
-
-def _say(sentence: str) -> None:
-    err.print(sentence, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Commands are kind: a user's mistake is one sentence and an exit code, never a traceback."""
+"""A user's mistake is one sentence on standard error and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 
-from rich.console import Console
-
 from splade.__main__ import EXIT_INTERRUPTED
+from splade.cli.console import say
 from splade.errors import LexicalSAEError
 from splade.utils.one_line import one_line
 
 EXIT_USER = 2
 
-err = Console(stderr=True)
 
-
-def run_kindly(command: Callable[[], None]) -> None:
+def run_reporting_errors(command: Callable[[], None]) -> None:
     """Run a command; a user's mistake is one sentence and exit code 2, Ctrl-C is 130, neither shows a traceback."""
     from splade.training.interrupt import Interrupted
 
@@ -30,13 +27,14 @@ def run_kindly(command: Callable[[], None]) -> None:
         command()
         sys.stdout.flush()  # a full disk shows here, and not as the interpreter ends
     except LexicalSAEError as error:
-        _say(str(error))
+        say(one_line(str(error)))
         sys.exit(EXIT_USER)
     except Interrupted as error:
-        _say(f"{error} Go on with the same command and --resume (in the place of --overwrite, if that was given).")
+        said = f"{error} Go on with the same command and --resume (in the place of --overwrite, if that was given)."
+        say(one_line(said))
         sys.exit(EXIT_INTERRUPTED)
     except KeyboardInterrupt:
-        _say("Stopped.")
+        say("Stopped.")
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         _drop_output()
@@ -44,24 +42,21 @@ def run_kindly(command: Callable[[], None]) -> None:
     except OSError as error:
         if error.filename is None:
             _drop_output()
-        _say(
+        said = (
             f"{error.filename or 'The output'} could not be read or written ({error.strerror or error}); what was "
             "saved before is untouched, so make room or name another place, and run the command again (train: with "
             "--resume)."
         )
+        say(one_line(said))
         sys.exit(EXIT_USER)
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):  # as torch says it
             raise
-        _say(
+        say(
             "The memory of this machine was not enough; take fewer or shorter texts at a time (training.batch_size, "
             "evaluation.batch_size, data.max_length)."
         )
         sys.exit(EXIT_USER)
-
-
-def _say(sentence: str) -> None:
-    err.print(one_line(sentence), highlight=False, markup=False, soft_wrap=True)
 
 
 def _drop_output() -> None:
@@ -70,11 +65,11 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def kindly(command):  # type: ignore[no-untyped-def]
-    """A command of the app, run by `run_kindly`."""
+def reports_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """A command of the app, run by `run_reporting_errors`."""
 
     @wraps(command)
     def wrapped(*args: object, **kwargs: object) -> None:
-        run_kindly(lambda: command(*args, **kwargs))
+        run_reporting_errors(lambda: command(*args, **kwargs))
 
     return wrapped

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from splade.config.named import named_by_overrides, named_in_file
 from splade.errors import ConfigError, DataError
+from splade.task_description import TAGGING
 
 if TYPE_CHECKING:
     from splade.config.schema import Task
@@ -30,6 +30,8 @@ def settings_of_file(
     """
     if file.suffix.lower() in SETTINGS_FILES:
         raise ConfigError(f"{file} looks like a settings file, where texts were expected; name it with --config.")
+    from splade.config.named import named_by_overrides, named_in_file  # loads pydantic, which no --help needs
+
     by_set, in_file = named_by_overrides(overrides), named_in_file(config)
     for key in OTHER_DATA:
         if key in by_set or key in in_file:
@@ -40,25 +42,25 @@ def settings_of_file(
             f"There is no file {file} to train on; check the path (a data set is named with --set "
             "data.dataset_name=…, a settings file with --config)."
         )
-    found, said = {"data.train_file": str(file)}, []
+    settings, said = {"data.train_file": str(file)}, []
     named = {*by_set, *in_file}
     stem = file.name.split(".")[0]
     if "experiment_name" not in named and stem:
-        found["experiment_name"] = stem
+        settings["experiment_name"] = stem
     if "output_dir" not in named and stem:
-        found["output_dir"] = str(Path("results") / stem)
+        settings["output_dir"] = str(Path("results") / stem)
     if "task" not in named and task is None and (reason := _tells_tagging(file)):
-        found["task"] = "tagging"
-        said.append(f"Task: tagging, since {file.name} {reason} (say otherwise with --set task=classification).")
-    return [f"{key}={json.dumps(value)}" for key, value in found.items()], said
+        settings["task"] = TAGGING.name
+        said.append(f"Task: {TAGGING.name}, since {file.name} {reason} (say otherwise with --set task=classification).")
+    return [f"{key}={json.dumps(value)}" for key, value in settings.items()], said
 
 
 def _tells_tagging(file: Path) -> str | None:
     """What it is about a file that makes its texts words with tags; None: nothing, or it cannot be read."""
-    from splade.data.files import readers, tagged_readers
+    from splade.data.files import tag_formats, text_formats  # loads numpy, which no --help needs
 
     ending = next((s.lower().lstrip(".") for s in reversed(file.suffixes) if s.lower() != ".gz"), "")
-    if ending in tagged_readers.names() and ending not in (*readers.names(), "txt"):
+    if ending in tag_formats.names() and ending not in (*text_formats.names(), "txt"):
         return f"is a column file (.{ending})"
     try:
         if ending in ("txt", "tsv") and _has_columns_of_tags(file):
