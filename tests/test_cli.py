@@ -18,7 +18,7 @@ import yaml
 from splade.cli import app
 from splade.cli.training_file import settings_of_file
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.saving import rehash_model
+from splade.models.rehash import rehash_model
 from tests.builders import toy_reviews
 from tests.runs import LABELS, TINY, ToyRun, expect_sentence, read_json, run_cli, sets, weights, write_csv
 

@@ -25,6 +25,7 @@ from splade.models.folder import model_path
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
 from splade.models.pooling import POOLINGS
+from splade.models.saving import load_model, save_model
 from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
@@ -230,16 +231,12 @@ class LexicalSAE(nn.Module):
 
         `record`: plain values to keep beside the settings. What a loaded model has on record is kept too.
         """
-        from splade.models.saving import save_model
-
         return save_model(self, model_path(folder), record)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: torch.device | str | None = None) -> LexicalSAE:
         """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
-        from splade.models.saving import load_model
-
-        model = load_model(model_path(folder))
+        model = load_model(cls, model_path(folder))
         try:
             return model.to(torch.device(device) if device is not None else pick_device()).eval()
         except (RuntimeError, TypeError, AssertionError) as error:  # unknown, or not on this machine

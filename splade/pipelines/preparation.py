@@ -21,6 +21,7 @@ from splade.evaluation.run import check_measures
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import CALIBRATION_ROWS, LexicalSAE
 from splade.models.sense_choice import choose_senses
+from splade.models.starting_point import load_backbone
 from splade.run_folder import check_output_dir, run_id
 from splade.tasks import TASKS, Task
 from splade.training.loop import Trainer
@@ -77,7 +78,7 @@ def prepare(
     for line in (*decided, f"Output: {config.output_dir}"):  # before hours of training
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
-    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     if backbone.notice:
         console.print(backbone.notice, highlight=False, markup=False, soft_wrap=True)
     max_length = min(config.data.max_length, backbone.max_length)

@@ -18,11 +18,13 @@ from safetensors.torch import load_file
 
 from splade.errors import ConfigError, ModelError
 from splade.models import saving
-from splade.models.backbone import Backbone, Head
+from splade.models.backbone import Head
 from splade.models.folder import SETTINGS, WEIGHTS, WRITING, file_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.record import FORMAT
-from splade.models.saving import library_versions, load_model, rehash_model
+from splade.models.rehash import rehash_model
+from splade.models.saving import library_versions, load_model
+from splade.models.starting_point import load_backbone
 from tests.builders import FAMILIES, build_backbone_folder, build_model, encode, toy_reviews
 
 TEXTS = [*toy_reviews(12)[0], "unwatchable unlovely", "", "ü 👍"]
@@ -70,7 +72,7 @@ def test_reading_it_without_random_weights_first_changes_nothing(tmp_path: Path,
     folder = build_backbone_folder(tmp_path, family, head=head == "trained")
     folder.rename(tmp_path / family)
     build_model(tmp_path, "neighbourhood", family).save_pretrained(tmp_path / "model")
-    drawn, read = (load_model(tmp_path / "model", draw=draw).eval() for draw in (True, False))
+    drawn, read = (load_model(LexicalSAE, tmp_path / "model", draw=draw).eval() for draw in (True, False))
     assert torch.equal(logits(read), logits(drawn))
     for kind in ("named_parameters", "named_buffers"):
         expected, found = (dict(getattr(model, kind)(remove_duplicate=False)) for model in (drawn, read))
@@ -90,8 +92,8 @@ def test_only_a_training_draws_what_the_saved_weights_replace(saved: tuple[Lexic
         load()
         return torch.rand(4)
 
-    drawn = after(lambda: load_model(folder, draw=True))
-    assert torch.equal(after(lambda: Backbone.from_name(str(folder))), drawn)
+    drawn = after(lambda: load_model(LexicalSAE, folder, draw=True))
+    assert torch.equal(after(lambda: load_backbone(str(folder))), drawn)
     assert not torch.equal(after(lambda: LexicalSAE.from_pretrained(folder)), drawn)
 
 
@@ -105,7 +107,7 @@ def test_a_saved_model_is_a_backbone_with_what_it_has_learned(tmp_path: Path, he
             if parameter.requires_grad:
                 parameter.add_(0.1 * torch.randn_like(parameter))
     model.save_pretrained(tmp_path / "model")
-    backbone, tokenizer = Backbone.from_name(str(tmp_path / "model"))
+    backbone, tokenizer = load_backbone(str(tmp_path / "model"))
     weight, bias = backbone.decoder()
     ids, mask = encode(model, TEXTS)
     assert backbone.head == head and tokenizer.get_vocab() == model.tokenizer.get_vocab() and not backbone.training
