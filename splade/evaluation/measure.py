@@ -28,8 +28,8 @@ from splade.tasks import Batch, Task
 class MeasureRegistry(Registry["type[Measure[Any]]"]):
     """The measures, each of which knows the name it is registered under."""
 
-    def register(self, name: str) -> Callable[[Registered], Registered]:
-        remember = super().register(name)
+    def register(self, name: str, settings: type[Any] | None = None) -> Callable[[Registered], Registered]:
+        remember = super().register(name, settings)
 
         def named(measure: Registered) -> Registered:
             measure.name = name  # type: ignore[attr-defined]

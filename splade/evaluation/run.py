@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.config.schema import ALL_ROWS, EvaluationConfig
+from splade.config.numbers import ALL_ROWS
+from splade.config.schema import EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.measure import Measure, Scope, Seen

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
@@ -20,7 +19,6 @@ from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel
 
 from splade.errors import BackboneError
 from splade.models.building import ONE_AT_A_TIME, ShapesOnly
-from splade.models.folder import is_model_folder
 from splade.models.pretrained import load_pretrained
 from splade.models.roles import Role
 
@@ -71,15 +69,7 @@ class Backbone(nn.Module):
 
     @classmethod
     def from_name(cls, name: str, *, revision: str | None = None) -> tuple[Backbone, PreTrainedTokenizerFast]:
-        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode.
-
-        A folder may also be a saved Lexical-SAE, whose backbone goes on learning from there, for the same task or the
-        other.
-        """
-        if is_model_folder(Path(name).expanduser()):
-            from splade.models.saving import load_backbone
-
-            return load_backbone(Path(name).expanduser())
+        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode."""
         with ONE_AT_A_TIME:
             model, tokenizer, missing = load_pretrained(name, revision)
         notice = None

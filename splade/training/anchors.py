@@ -18,7 +18,8 @@ from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel, Model, is_lexical
 from splade.models.sparse import group_log_softmax
 from splade.models.state import CircuitState
-from splade.models.support import NeighbourhoodSupport
+from splade.models.supports import NeighbourhoodSupport, SupportParts
+from splade.models.supports.neighbourhood import NeighbourhoodSettings
 from splade.models.vocabulary import Vocabulary
 from splade.registry import Registry
 
@@ -169,5 +170,5 @@ def _neighbourhood(model: LexicalModel) -> NeighbourhoodSupport:
         if isinstance(support, NeighbourhoodSupport):
             return support
     vocabulary = Vocabulary.from_tokenizer(model.tokenizer, model.backbone.vocab_size)  # without further senses
-    made = NeighbourhoodSupport(vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
-    return made.to(model.device)
+    parts = SupportParts(vocabulary, False, model.backbone)
+    return NeighbourhoodSupport(parts, model.config.of(NeighbourhoodSettings)).to(model.device)

@@ -14,7 +14,8 @@ import torch
 from accelerate import Accelerator
 from rich.console import Console
 
-from splade.config.schema import TrainingConfig, is_auto
+from splade.config.numbers import is_auto
+from splade.config.schema import TrainingConfig
 from splade.errors import CheckpointError, TrainingError
 from splade.models.protocol import Model
 from splade.tasks import ClassificationTask, Task

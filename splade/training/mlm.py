@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from splade.config.schema import Config, is_auto
+from splade.config.numbers import is_auto
+from splade.config.schema import Config
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.tasks import Task

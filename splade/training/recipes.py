@@ -106,19 +106,18 @@ def resolved(config: Config) -> Config:
 
 def without_effect(config: Config) -> list[str]:
     """A sentence on each setting that was changed and that nothing in this run looks at."""
-    recipe, model, training = RECIPES.get(config.training.recipe), config.model, config.training
+    recipe, training = RECIPES.get(config.training.recipe), config.training
     lacking = [name for name in CIRCUIT_LOSSES if name not in recipe.circuit_losses]
     lacking += [] if recipe.distillation else ["guide"]
     idle = {f"training.loss_weights.{name}": f"the recipe '{training.recipe}' has no such loss" for name in lacking}
     if resolved(config).training.anchor == "none":
         idle["training.loss_weights.anchor"] = "there is no anchor (training.anchor)"
-    if "neighbourhood" not in model.support:
-        idle["model.neighbours"] = "the support has no neighbourhood"
-    if "dictionary" not in model.support:
-        idle |= dict.fromkeys(("model.dictionary_size", "model.dictionary_file"), "the support has no dictionary")
     if config.task == "classification":
         idle |= dict.fromkeys(("model.topk_per_position", "model.word_pieces"), "it is for tagging")
-    return [f"{name} has no effect: {reason}." for name, reason in idle.items() if name in _changed(config)]
+    idle = {name: reason for name, reason in idle.items() if name in _changed(config)}
+    for section, settings in {"model": config.model, "training": training}.items():
+        idle |= {f"{section}.{name}": declared.absent for name, declared in settings.idle().items()}
+    return [f"{name} has no effect: {reason}." for name, reason in idle.items()]
 
 
 def _changed(config: Config) -> set[str]:

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from splade.circuits.geco import GECOController, bound_from_accuracy
-from splade.config.schema import TrainingConfig, is_auto
+from splade.config.numbers import is_auto
+from splade.config.schema import TrainingConfig
 from splade.errors import TrainingError
 from splade.models.protocol import Model, is_lexical
 from splade.tasks import Task

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from splade.config.schema import Config, StudyConfig
+from splade.config.schema import Config
+from splade.config.study import StudyConfig
 from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError, TrainingError
 from splade.pipelines import run_experiment, setup_and_train
 from splade.studies import study

@@ -9,13 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from splade.config.schema import Gate
 from splade.models.roles import Role
 from splade.registry import Registry
 
 GATES: Registry[type[ThresholdGate]] = Registry("gate")
 
-DEFAULT_GATE: Gate = "jumprelu"
+DEFAULT_GATE = "jumprelu"
 
 # Half-width, in bandwidths, of the window around θ in which an entry influences it. σ'(±6) is a hundredth of σ'(0):
 # beyond it the surrogate gradient is noise, and leaving it out is what lets the backward pass touch few entries.
