@@ -2,12 +2,13 @@
 
 Texts are any collection of strings: a list, a tuple, a pandas Series (whose answers are a Series with its index), a
 numpy array, a generator. The answers are those of `splade.inference` and `splade.tagging`. These are built on models,
-so they are imported only when asked for: nothing else here looks in that direction.
+so they are looked up by name when somebody asks: nothing here depends on them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from torch import Tensor
@@ -27,15 +28,11 @@ class TextMethods:
 
         `options`: `batch_size`, as in `splade.inference.predict`.
         """
-        from splade import inference
-
-        return inference.predict(self, texts, **options)  # type: ignore[arg-type]
+        return _built_on_models("splade.inference").predict(self, texts, **options)
 
     def predict_proba(self, texts: Iterable[str], **options: Any) -> np.ndarray:
         """(N, C) a classifier's probabilities of all labels, in the order of `labels`."""
-        from splade import inference
-
-        return inference.predict_proba(self, texts, **options)  # type: ignore[arg-type]
+        return _built_on_models("splade.inference").predict_proba(self, texts, **options)
 
     def explain(self, texts: Iterable[Any], target: str | None = None, **options: Any) -> Any:
         """Why: the predicted label's logit, or that of `target`, as an exact sum of words; an `Explanation` of each
@@ -43,9 +40,7 @@ class TextMethods:
 
         `options`: as in `splade.inference.explain`.
         """
-        from splade import inference
-
-        return inference.explain(self, texts, target, **options)  # type: ignore[arg-type]
+        return _built_on_models("splade.inference").explain(self, texts, target, **options)
 
     @overload
     def tag(self, texts: SparseSequence, words: Tensor | None = None) -> TagCircuitState: ...
@@ -60,10 +55,13 @@ class TextMethods:
         """
         if isinstance(texts, SparseSequence):
             return self.tag_words(texts, words)
-        from splade import tagging
-
-        return tagging.tag_batch(self, texts, **options)  # type: ignore[call-overload]
+        return _built_on_models("splade.tagging").tag_batch(self, texts, **options)
 
     def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
         """The decision on every word; the model's own."""
         raise NotImplementedError
+
+
+def _built_on_models(module: str) -> Any:
+    """A module that is above this one in the order of imports."""
+    return import_module(module)

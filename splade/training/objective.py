@@ -23,7 +23,7 @@ from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel, Model, is_lexical
-from splade.models.state import CircuitState, TagCircuitState
+from splade.models.state import CircuitState
 from splade.training.anchors import Anchor
 from splade.training.distillation import DenseTeacher
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
@@ -95,8 +95,8 @@ class Objective(nn.Module):
         `sequence`: what `state` was computed from, for teacher and anchor to read. `chosen` (K,): the rows whose
         circuits are looked at, for all; None: each its own.
         """
-        if isinstance(state, TagCircuitState):
-            sequence = state.sequence
+        if is_lexical(model) and state.read_from is not None:
+            sequence = state.read_from
         ce = self.cross_entropy(state.logits, labels)
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
         loss = ce.sum()

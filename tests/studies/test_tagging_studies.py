@@ -13,10 +13,10 @@ from splade.config.load import load_config
 from splade.config.schema import Config
 from splade.data import load_dataset
 from splade.run_folder import fingerprint
-from splade.studies.kinds import Variation, variations_of
 from splade.studies.plots import draw_frontier
 from splade.studies.study import part_states, plan
 from splade.studies.summary import measured, rows_of
+from splade.studies.variations import Variation, variations_of
 from tests.runs import ToyRun, expect_sentence, read_json, sets
 
 
