@@ -17,7 +17,7 @@ from splade.models.folder import SETTINGS, WEIGHTS, file_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.saving import library_versions, load_model
 from tests.builders import FAMILIES, build_backbone_folder, build_model, encode
-from tests.models.saved_models import hidden, logits
+from tests.models.saved_models import TEXTS, hidden, logits
 
 
 @pytest.mark.parametrize("support", ["full", "neighbourhood", "dictionary", "neighbourhood+dictionary"])
