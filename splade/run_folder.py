@@ -22,6 +22,7 @@ from splade.config.schema import Config, DataConfig
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
 from splade.models.folder import file_hash
+from splade.models.supports.dictionary import DictionarySettings
 from splade.training.checkpoint import list_checkpoints, nothing_to_resume
 from splade.training.recipes import resolved
 from splade.utils.atomic import write_json, write_text
@@ -29,7 +30,10 @@ from splade.utils.atomic import write_json, write_text
 RESULTS = ("results.json", "report.html", "README.md")
 """Written when a run is finished, and gone when another takes its place."""
 
-PROGRESS = ("metrics.jsonl", "checkpoints", "dense")
+MEASURED = "measures"
+"""What each measure has found, so that none is taken twice."""
+
+PROGRESS = ("metrics.jsonl", "checkpoints", "dense", MEASURED)
 """Written as a run goes on."""
 
 WRITES = (*RESULTS, *PROGRESS, "config.yaml", "model")
@@ -91,14 +95,15 @@ def from_anywhere(config: Config) -> Config:
 
     config = _with_files(config, lambda path: whole(str(path)))
     data, model, evaluation = config.data, config.model, config.evaluation
-    lexicon = evaluation.lexicon
+    lexicon, dictionary = evaluation.lexicon, model.of(DictionarySettings).dictionary_file
+    words: dict[str, Any] = {"dictionary_file": whole(dictionary)} if dictionary else {}
     return replace(
         config,
         data=replace(data, root=whole(data.root) if data.root else None),
         model=replace(
             model,
             name=whole(model.name) if Path(model.name).expanduser().is_dir() else model.name,
-            dictionary_file=whole(model.dictionary_file) if model.dictionary_file else None,
+            **words,
         ),
         evaluation=replace(evaluation, lexicon=whole(lexicon) if lexicon and Path(lexicon).is_file() else lexicon),
     )
@@ -253,3 +258,5 @@ def remove_other_results(folder: Path, mine: str) -> None:
     if _results(folder).get("fingerprint") != mine:
         for name in RESULTS:
             (folder / name).unlink(missing_ok=True)
+        for file in (folder / MEASURED).glob("*.json"):
+            file.unlink()

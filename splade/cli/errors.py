@@ -10,9 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 
-from splade.__main__ import EXIT_INTERRUPTED
 from splade.cli.console import say
-from splade.errors import LexicalSAEError
+from splade.errors import EXIT_INTERRUPTED, LexicalSAEError
 from splade.utils.one_line import one_line
 
 EXIT_USER = 2

@@ -13,7 +13,7 @@ def rehash(model: ModelFolder) -> None:
     A model is refused where one of its files is not as it was saved. This writes their hashes anew, once they make a
     model that can be loaded.
     """
-    from splade.models.saving import rehash_model  # loads torch, which no --help needs
+    from splade.models.rehash import rehash_model  # loads torch, which no --help needs
 
     changed = rehash_model(model)
     print(

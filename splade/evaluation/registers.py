@@ -8,9 +8,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from splade.evaluation.figure import Figure, Key, Results, find, is_number, percent
+from splade.evaluation.findings import listed
+from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.evaluation.word_weights import LIGHTEST, WordWeight, spoken_for
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
+from splade.training.anchors import LARGEST_SHARE
+
+LARGEST_SHARE_OF_CLASS = 0.5
+"""The largest share of a class's |contribution| that one token may carry. Higher than `LARGEST_SHARE`, since a label
+may well have a word of its own: *pin* has 23 % of Banking77's `get_physical_card`."""
+
+ENOUGH_ROWS = 20
+"""Below so many rows of a class, one token may carry it by chance."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +83,84 @@ class RegisterMeter:
         """Of sizes (V,), not all 0."""
         top = int(sizes.argmax())
         return HeaviestToken(self.vocabulary.names[top], float(sizes[top] / sizes.sum()), rows)
+
+
+@dataclass(frozen=True)
+class RegistersResult:
+    """What one token carries."""
+
+    heaviest: Heaviest | None
+    """The vocabulary token that carries most; in tagging, at the words tagged as entities. None: nothing does."""
+
+
+def _heaviest(results: Results) -> str | None:
+    """The token and its share; older results have it with the lexicon."""
+    found, lexicon = find(results, "grounding.heaviest") or {}, find(results, "grounding.lexicon") or {}
+    token, share = (
+        found.get("token") or lexicon.get("heaviest_token"),
+        found.get("share", lexicon.get("heaviest_share")),
+    )
+    return f"{token}, {percent(share)}" if is_number(share) else None
+
+
+@MEASURES.register("registers")
+class Registers(Measure[RegistersResult]):
+    """The vocabulary token that carries most of all contribution, and that of each class."""
+
+    title = "Grounding"
+    section = "grounding"
+    figures = (
+        Figure(
+            "grounding.heaviest.share",
+            "heaviest token",
+            "The one vocabulary token that carries most; a large share would be a private code, not a reason.",
+            better="lower",
+            text=_heaviest,
+        ),
+    )
+    keys = (
+        Key(
+            "grounding.heaviest.{token,share,rows,by_class}",
+            "the vocabulary token with the largest share of all |contribution|, over `rows` {units}; "
+            "`by_class.<label>.{token,share,rows}` the same of the {units} given that label; of a tagger, at the "
+            "words tagged as entities; null where nothing contributes",
+        ),
+    )
+
+    def __init__(self, scope: Scope):
+        super().__init__(scope)
+        self._meter = RegisterMeter(scope.model.labels, scope.model.vocabulary)
+
+    def update(self, seen: Seen) -> None:
+        rows = self.scope.task.reasoned(seen.classes)
+        if rows is None:
+            self._meter.add(seen.attribution, seen.classes)
+        else:
+            self._meter.add(seen.attribution.take(rows), seen.classes[rows])
+
+    def result(self) -> RegistersResult:
+        return RegistersResult(self._meter.result())
+
+    def findings(self, result: RegistersResult) -> list[str]:
+        return register_findings(result.heaviest)
+
+
+def register_findings(heaviest: Heaviest | None) -> list[str]:
+    """The token that carries too much of all; if none does, those that carry too much of a class."""
+    if heaviest is None:
+        return []
+    if heaviest.share > LARGEST_SHARE:
+        found = [f"'{heaviest.token}' carries {percent(heaviest.share)} of all contribution"]
+    else:
+        heavy = [
+            (of.share, f"'{of.token}' carries {percent(of.share)} of the contribution to '{label}'")
+            for label, of in heaviest.by_class.items()
+            if of.share > LARGEST_SHARE_OF_CLASS and of.rows >= ENOUGH_ROWS
+        ]
+        found = [text for _, text in sorted(heavy, reverse=True)]
+    if not found:
+        return []
+    return [
+        f"The token {listed(found)}, so that it may stand for a label instead of its meaning: read explanations that "
+        "name it; if it is no reason, train with training.anchor=register or shut it out with suppress."
+    ]

@@ -263,3 +263,8 @@ def _not_written(folder: Path, reason: object) -> ModelError:
         f"The model could not be written to {folder} ({reason}); make room or choose another folder, and save "
         "again (train: with --resume)."
     )
+
+
+def saved_hash(folder: Path) -> str:
+    """The hash of a saved model, as its own settings give it."""
+    return str(read_settings(folder).get(HASH, ""))

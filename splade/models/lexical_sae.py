@@ -15,17 +15,21 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig, Task
+from splade.config.variants import make
+from splade.data.batching import EncodedTexts
 from splade.data.given import whole_number
 from splade.errors import ModelError
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.folder import model_path
-from splade.models.heads import HEADS
+from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
+from splade.models.pooling import POOLINGS
+from splade.models.saving import load_model, save_model
 from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
-from splade.models.support import SUPPORTS
+from splade.models.supports import SUPPORTS, SupportParts
 from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
 from splade.task_description import describe
@@ -65,6 +69,8 @@ class LexicalSAE(TextMethods, nn.Module):
     model.predict(texts), model.explain(texts)              # the same for texts as people have them: `TextMethods`
     """
 
+    has_sparse_rows = True
+
     def __init__(
         self,
         backbone: Backbone,
@@ -73,13 +79,14 @@ class LexicalSAE(TextMethods, nn.Module):
         config: ModelConfig,
         *,
         max_length: int,
-        dictionary: Sequence[int] = (),
+        texts: EncodedTexts | None = None,
         senses: tuple[list[int], Tensor] | None = None,
         blank: bool = False,
         task: Task = "classification",
     ):
-        """`senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
-        `blank`: leave out what a saved state dict will fill in. `task`: what the head is trained for."""
+        """`texts`: those that it will be trained on, for supports that take their words from there. `senses`: tokens
+        with several of them, and typical hidden states (n, M, d) of each (`choose_senses`). `blank`: leave out what a
+        saved state dict will fill in. `task`: what the head is trained for."""
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer, self.task = config, list(labels), tokenizer, task
@@ -91,29 +98,19 @@ class LexicalSAE(TextMethods, nn.Module):
         if not config.train_embeddings:
             backbone.freeze_embeddings()
         weight, bias = backbone.decoder()
-        options = {
-            "backbone": backbone,
-            "neighbours": config.neighbours,
-            "dictionary": dictionary,
-            "blank": blank,
-        }
+        parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank)
         self.encoder = LexicalEncoder(
             weight,
             bias,
-            GATES.get(config.gate or DEFAULT_GATE)(len(self.vocabulary)),
-            [SUPPORTS.get(name)(vocabulary, config.exclude_stop_words, **options) for name in config.support],
+            make(GATES, config.gate or DEFAULT_GATE, config, len(self.vocabulary)),
+            [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
-            config.pooling,
+            make(POOLINGS, config.pooling, config, backbone.hidden_size),
             None if senses is None else Senses(len(vocabulary), *senses),
         )
-        self.head = HEADS.get(config.head)(
-            len(vocabulary),
-            config.hidden_size,
-            len(self.labels),
-            embeddings=backbone.frozen_embeddings(),
-            layers=config.head_layers,
-            sense_of=list(self.vocabulary.sense_of.values()),
-        )
+        sense_of = list(self.vocabulary.sense_of.values())
+        head_parts = HeadParts(backbone.frozen_embeddings(), config.hidden_size, len(self.labels), sense_of)
+        self.head = make(HEADS, config.head, config, head_parts)
 
     @property
     def precision(self) -> torch.dtype:
@@ -238,16 +235,12 @@ class LexicalSAE(TextMethods, nn.Module):
 
         `record`: plain values to keep beside the settings. What a loaded model has on record is kept too.
         """
-        from splade.models.saving import save_model
-
         return save_model(self, model_path(folder), record)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: torch.device | str | None = None) -> LexicalSAE:
         """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
-        from splade.models.saving import load_model
-
-        model = load_model(model_path(folder))
+        model = load_model(cls, model_path(folder))
         try:
             return model.to(torch.device(device) if device is not None else pick_device()).eval()
         except (RuntimeError, TypeError, AssertionError) as error:  # unknown, or not on this machine

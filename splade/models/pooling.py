@@ -23,9 +23,10 @@ OUT_OF_REACH = 1e6
 
 
 class Pooling(nn.Module, ABC):
-    """Base of all poolings; `width` is that of the hidden states."""
+    """Base of all poolings."""
 
     def __init__(self, width: int):
+        """`width`: of the hidden states."""
         super().__init__()
 
     def calibrate(self, length: float) -> None:
@@ -115,3 +116,15 @@ def _columns(
     if encoder.senses is None:
         return position, token, product, None
     return encoder.senses.expand(sequence, position, token, product, others=encoder.training)
+
+
+@torch.no_grad()
+def active_pairs(encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[Tensor, Tensor, Tensor]:
+    """Position, column and value (N,) of all activations above zero: `LexicalEncoder.dense` without its zeros.
+
+    A pair that several supports propose is there several times.
+    """
+    position, column, product, taken = _columns(encoder, sequence, everywhere=True)
+    _, value = encoder.activate(sequence, position, column, product, taken)
+    active = value > 0
+    return position[active], column[active], value[active]

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from splade.config.schema import ModelConfig, NonNegativeInt, Task
+from splade.config.numbers import NonNegativeInt
+from splade.config.schema import ModelConfig, Task
 from splade.config.texts import Text
 from splade.data.tasks import TASK_DATA
 from splade.errors import ModelError

@@ -10,15 +10,14 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from splade.reporting.by_class import class_rows, confusions, shown_and_others
-from splade.reporting.figures import about, grounding, headline, per_type, percent, thousands, unit
+from splade.reporting.about import about
+from splade.reporting.sections import headline, sections
+from splade.task_description import describe
 
 HUB_NAMES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
 """Backbones known here by a short name, and what the Hub calls them."""
 
 TAGS = ["interpretability", "sparse", "lexical-sae"]
-PIPELINES = {"text": "text-classification", "word": "token-classification"}
-"""What the Hub calls the task, by what a prediction is made for."""
 
 
 def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: str) -> None:
@@ -36,18 +35,13 @@ def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: 
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"plain": plain, "percent": percent, "thousands": thousands}
-    shown, others = shown_and_others(class_rows(results))
+    environment.filters |= {"plain": plain}
     card = environment.get_template("model_card.md.j2").render(
         front_matter=front_matter(results),
         results=results,
-        unit=unit(results),
+        task=describe(results.get("task")),
         headline=headline(results),
-        per_type=per_type(results),
-        classes_shown=shown,
-        classes_others=others,
-        confusions=confusions(results),
-        grounding=grounding(results),
+        sections=sections(results),
         about=about(results),
         removed=results.get("removed_tokens") or [],
         config=config_yaml.strip(),
@@ -64,8 +58,8 @@ def front_matter(results: Mapping[str, Any]) -> str:
     """
     metadata: dict[str, object] = {
         "library_name": "lexical-sae",
-        "pipeline_tag": PIPELINES[unit(results)],
-        "tags": [PIPELINES[unit(results)], *TAGS],
+        "pipeline_tag": describe(results.get("task")).hub_pipeline,
+        "tags": [describe(results.get("task")).hub_pipeline, *TAGS],
     }
     backbone = results.get("backbone")
     base = HUB_NAMES.get(str(backbone), backbone)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from splade.reporting.figures import SCORES, dense_figures, is_number
+from splade.evaluation.figure import Curves, Histogram, is_number
 from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, draw_svg
 
 MAX_POINTS = 400
@@ -79,10 +80,9 @@ def active_tokens(history: History, target: float | None = None, row: str = "tex
     return _over_steps("active", "Active tokens over training", draw, history, ["active"])
 
 
-def validation_score(history: History) -> str | None:
+def validation_score(history: History, key: str, name: str) -> str | None:
     """The figure that checkpoints are ranked by, on the validation split each time it was measured."""
-    curves = {SCORES[key][0]: validation_curve(history, key) for key in ("accuracy", "f1")}
-    name, points = max(curves.items(), key=lambda item: len(item[1]))
+    points = validation_curve(history, key)
     if len(points) < 2:
         return None
 
@@ -95,78 +95,41 @@ def validation_score(history: History) -> str | None:
     return draw_svg("validation", f"{name} on the validation split over training", draw)
 
 
-def sparsity_histogram(active: Mapping[str, Any], row: str = "text") -> str | None:
-    """How many texts (words) have how many active tokens."""
-    histogram = active.get("histogram") or {}
-    edges, counts = histogram.get("edges") or [], histogram.get("counts") or []
-    if not counts or len(edges) != len(counts) + 1:
-        return None
-
-    def draw(axes: Axes) -> None:
-        axes.stairs(counts, edges, fill=True, color=BLUE, alpha=0.75)
-        for key, name, colour in (("mean", "mean", INK), ("p95", "95 % have at most", RED)):
-            if is_number(active.get(key)):
-                axes.axvline(active[key], color=colour, linestyle="--", linewidth=1, label=f"{name} {active[key]:.0f}")
-        axes.set_xlabel(f"active tokens in a {row}")
-        axes.set_ylabel(f"{row}s")
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-
-    return draw_svg("sparsity", f"Active tokens in a {row}", draw)
+def draw(name: str, title: str, content: Curves | Histogram) -> str:
+    """The drawing of a measure's results."""
+    return draw_svg(name, title, _curves(content) if isinstance(content, Curves) else _histogram(content))
 
 
-def beside_dense(results: Mapping[str, Any]) -> str | None:
-    """How good the model and the dense baseline are, as bars with their numbers."""
-    dense = dense_figures(results)
-    measures = [
-        (name, 100 * results[key], 100 * dense[key])
-        for key, (name, _) in SCORES.items()
-        if is_number(results.get(key)) and key in dense
-    ]
-    if not measures:
-        return None
-    mean = (results.get("active_tokens") or {}).get("mean")
-    own = f"Lexical-SAE, {mean:.0f} active tokens" if is_number(mean) else "Lexical-SAE"
-
-    def draw(axes: Axes) -> None:
-        places = range(len(measures))
-        height = 0.36
-        for shift, index, name, colour in ((-height / 2, 1, own, BLUE), (height / 2, 2, "dense head", GREY)):
-            values = [measure[index] for measure in measures]
-            bars = axes.barh([place + shift for place in places], values, height, color=colour, label=name)
-            axes.bar_label(bars, fmt="%.1f", padding=3)
-        axes.set_yticks(list(places), [name for name, _, _ in measures])
-        axes.set_xlim(0, 112)
-        axes.set_xlabel("%")
-        axes.invert_yaxis()
-        axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2)
-
-    return draw_svg("beside-dense", "Accuracy beside the dense head", draw, height=0.8 + 0.6 * len(measures))
-
-
-def completeness(shares: Mapping[str, Mapping[str, float]], full_accuracy: float | None = None) -> str | None:
-    """Accuracy when only a share of a text's active tokens is kept: the strongest, and as many random ones."""
-    rows = sorted((100 * float(share), row) for share, row in shares.items())
-    if not rows:
-        return None
-
-    def draw(axes: Axes) -> None:
-        for key, name, colour, style in (
-            ("accuracy", "the strongest", BLUE, "-"),
-            ("random_accuracy", "random ones", GREY, "--"),
-        ):
-            points = [(share, 100 * row[key]) for share, row in rows if is_number(row.get(key))]
-            _line(axes, points, name, colour, linestyle=style, marker="o", markersize=3.5)
-        if is_number(full_accuracy):
-            axes.axhline(100 * full_accuracy, color=GREEN, linewidth=1, label="all active tokens")
-        axes.set_xscale("log")
-        axes.set_xticks([share for share, _ in rows], [f"{share:g}" for share, _ in rows])
-        axes.minorticks_off()
-        axes.set_xlabel("% of active tokens kept")
-        axes.set_ylabel("accuracy (%)")
+def _curves(content: Curves) -> Callable[[Axes], None]:
+    def draw_lines(axes: Axes) -> None:
+        for line, colour in zip(content.lines, itertools.cycle((BLUE, ORANGE, PURPLE, RED))):
+            shade, style = (GREY, "--") if line.quiet else (colour, "-")
+            _line(axes, line.points, line.name, shade, linestyle=style, marker="o", markersize=3.5)
+        for name, level in content.levels.items():
+            axes.axhline(level, color=GREEN, linewidth=1, label=name)
+        if content.log_x:
+            places = sorted({x for line in content.lines for x, _ in line.points})
+            axes.set_xscale("log")
+            axes.set_xticks(places, [f"{x:g}" for x in places])
+            axes.minorticks_off()
+        axes.set_xlabel(content.x)
+        axes.set_ylabel(content.y)
         axes.legend(fontsize=8)
 
-    return draw_svg("completeness", "Accuracy with a share of the active tokens", draw)
+    return draw_lines
+
+
+def _histogram(content: Histogram) -> Callable[[Axes], None]:
+    def draw_bars(axes: Axes) -> None:
+        axes.stairs(content.counts, content.edges, fill=True, color=BLUE, alpha=0.75)
+        for (name, value), colour in zip(content.marks.items(), itertools.cycle((INK, RED))):
+            axes.axvline(value, color=colour, linestyle="--", linewidth=1, label=f"{name} {value:.0f}")
+        axes.set_xlabel(content.x)
+        axes.set_ylabel(content.y)
+        if content.marks:
+            axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+
+    return draw_bars
 
 
 def curve(history: History, key: str) -> list[tuple[int, float]]:

@@ -12,11 +12,13 @@ from markupsafe import Markup
 
 from splade.attribution.explanation import Explanation, WordScore
 from splade.attribution.tagged import ExplainedText
+from splade.evaluation.figure import percent
 from splade.reporting import plots
-from splade.reporting.by_class import class_rows, confusion_matrix, confusions, shown_and_others
+from splade.reporting.about import about
 from splade.reporting.explained import Row, segments, token_rows, word_rows
-from splade.reporting.figures import about, grounding, headline, per_type, percent, separation, thousands, unit
+from splade.reporting.sections import figure_title, headline, sections
 from splade.reporting.tagged import Stretch, stretches
+from splade.task_description import describe
 
 TOP_WORDS = 8
 """Words named in a sentence's sum line; the others share one summand, and all are in the unfolded table."""
@@ -85,40 +87,18 @@ def write_report(
     environment = Environment(
         loader=PackageLoader("splade.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"percent": percent, "thousands": thousands}
-    row = unit(results)
-    shown, others = shown_and_others(class_rows(results))
-    # Most words are outside any entity, which the bias alone may say: a tagger is asked at the words of entities.
-    kept = results.get("completeness_entities" if row == "word" else "completeness") or {}
+    environment.filters |= {"sentence": sentence_case, "opacity": lambda share: round(STRONGEST * share, 3)}
+    task = describe(results.get("task"))
     page = environment.get_template("report.html.j2").render(
         title=results.get("dataset") or "a run",
         results=results,
-        unit=row,
+        task=task,
         headline=headline(results),
-        per_type=per_type(results),
-        classes_shown=shown,
-        classes_others=others,
-        interval=_interval(results.get("accuracy_interval")),
-        confusion_matrix=confusion_matrix(results),
-        confusions=confusions(results),
-        beside_dense=_plot(
-            plots.beside_dense(results),
-            "Beside an ordinary dense head on the same backbone, data and budget.",
-        ),
+        sections=sections(results),
+        draw=lambda drawing: _plot(plots.draw(drawing.name, drawing.title, drawing.content), drawing.caption),
         about=about(results),
-        training=training_plots(history, (results.get("training") or {}).get("active_target"), row),
+        training=training_plots(history, (results.get("training") or {}).get("active_target"), results),
         two_phases=plots.phase_change(history) is not None,
-        sparsity=_plot(
-            plots.sparsity_histogram(results.get("active_tokens") or {}, row),
-            f"How many {row}s have how many active tokens: the fewer, the shorter the explanation to read.",
-        ),
-        completeness=_plot(
-            plots.completeness(kept, results.get("accuracy")),
-            "The further the strongest stay above random ones, the more the named words are the ones that decide.",
-        ),
-        completeness_rows=_completeness_rows(kept),
-        separation=separation(results),
-        grounding=grounding(results),
         explained=[explained(one) for one in explanations if isinstance(one, Explanation)],
         tagged=[tagged_sentence(one) for one in explanations if isinstance(one, ExplainedText)],
     )
@@ -127,8 +107,17 @@ def write_report(
     path.write_text(page, encoding="utf-8")
 
 
-def training_plots(history: Sequence[Mapping[str, Any]], active_target: float | None, row: str) -> list[Plot]:
+def sentence_case(text: str) -> str:
+    """A title as it begins a line."""
+    return text[:1].upper() + text[1:]
+
+
+def training_plots(
+    history: Sequence[Mapping[str, Any]], active_target: float | None, results: Mapping[str, Any]
+) -> list[Plot]:
     """The curves of training, those that have something to show."""
+    task = describe(results.get("task"))
+    row = task.unit
     drawn = [
         _plot(
             plots.constraint(history),
@@ -139,7 +128,7 @@ def training_plots(history: Sequence[Mapping[str, Any]], active_target: float | 
             f"Active tokens a {row}: the circuit phase should bring them down to the target and hold them there.",
         ),
         _plot(
-            plots.validation_score(history),
+            plots.validation_score(history, task.figure, figure_title(task.figure)),
             "On the validation split, which is not trained on, each time it was measured.",
         ),
         _plot(
@@ -195,20 +184,3 @@ def _mark(text: str, word: WordScore | None, largest: float) -> Mark:
 def _plot(svg: str | None, caption: str) -> Plot | None:
     # Safe to mark as markup: the drawing holds numbers and our own labels, no text of the data.
     return None if svg is None else Plot(Markup(svg), caption)
-
-
-def _interval(measured: Mapping[str, Any] | None) -> str:
-    return f"{percent(measured['low'])} to {percent(measured['high'])}" if measured else ""
-
-
-def _completeness_rows(kept: Mapping[str, Any]) -> list[dict[str, str]]:
-    shares = sorted(kept.items(), key=lambda item: float(item[0]))
-    return [
-        {
-            "share": f"{100 * float(share):g} %",
-            "accuracy": percent(row.get("accuracy")),
-            "random": percent(row.get("random_accuracy")),
-            "kl": f"{row['kl']:.4f}" if row.get("kl") is not None else "–",
-        }
-        for share, row in shares
-    ]

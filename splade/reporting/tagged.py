@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from splade.attribution.context_estimate import ContextEstimate
 from splade.attribution.tagged import Entity, TaggedText
-from splade.reporting.figures import MISSING
+from splade.evaluation.figure import MISSING
 
 STRONGEST_WORDS = 5
 """Other words named by an estimate of context: the rest is mostly noise."""

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from splade.attribution.explanation import Explanation
 from splade.attribution.tagged import ExplainedText, TaggedText
+from splade.evaluation.figure import percent
 from splade.reporting.explained import token_rows
-from splade.reporting.figures import percent
 from splade.reporting.tagged import context_words, stretches
 from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, token_table
 from splade.utils.one_line import one_line

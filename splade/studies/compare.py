@@ -10,7 +10,7 @@ from splade.config.schema import Config
 from splade.studies.kinds import variations_of
 from splade.studies.plots import draw_frontier, draw_variations, grounded
 from splade.studies.study import run_study
-from splade.studies.summary import Row, measured, study_rows, summary
+from splade.studies.summary import Row, columns, measured, study_rows, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
 
@@ -21,7 +21,7 @@ def compare(name: str, config: Config, *, overwrite: bool, console: Console, out
     """Run a study of variations and leave `results.json`, `table.md` and its plots; the folder they are in."""
     run = run_study(name, config, variations_of(name, config), overwrite=overwrite, console=console)
     rows = study_rows(run)
-    figures = measured(rows)
+    figures = measured(rows, columns(config.task))
     headings, cells = cells_of(rows, figures, "variation")
     notes = [*interval_note(rows), *run.notes]
     leave_table(run.folder, out, f"{config.experiment_name}: {name}", headings, cells, notes)

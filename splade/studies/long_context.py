@@ -11,28 +11,32 @@ from rich.console import Console
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
+from splade.evaluation.figure import MEGABYTES, Form
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.studies.intervals import METHOD
 from splade.studies.kinds import Variation
 from splade.studies.needle import PLACES, choose_needles, cost, default_lengths, growth, measure, neutral_filler
 from splade.studies.plots import draw_lines
 from splade.studies.study import check_classification, run_study, study_folder
-from splade.studies.summary import Figure, Row, measured, rows_of
+from splade.studies.summary import Column, Row, measured, rows_of
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.studies.tiny_model import tiny_model
 from splade.utils.atomic import write_json
 
 NAME = "long_context"
 
-FIGURES = (
-    Figure("kept", "prediction kept", ("kept",), "%", digits=0),
-    Figure("first", "needle weighs most", ("first",), "%", digits=0),
-    Figure("share", "its share of |score|", ("share",), "%", digits=0),
-    Figure("rank", "its rank", ("rank",)),
-    Figure("sentences", "of sentences", ("sentences",)),
-    Figure("backbone_seconds", "seconds in the backbone", ("backbone_seconds",), digits=4),
-    Figure("added_seconds", "seconds in the rest", ("added_seconds",), digits=4),
-    Figure("extra_mb", "memory it adds", ("extra_mb",), "MB", digits=0),
+WHOLE_SHARE = Form(0, 100, "%", (0, 1))
+FINE_SECONDS = Form(4)
+
+COLUMNS = (
+    Column("kept", "prediction kept", "kept", WHOLE_SHARE),
+    Column("first", "needle weighs most", "first", WHOLE_SHARE),
+    Column("share", "its share of |score|", "share", WHOLE_SHARE),
+    Column("rank", "its rank", "rank"),
+    Column("sentences", "of sentences", "sentences"),
+    Column("backbone_seconds", "seconds in the backbone", "backbone_seconds", FINE_SECONDS),
+    Column("added_seconds", "seconds in the rest", "added_seconds", FINE_SECONDS),
+    Column("extra_mb", "memory it adds", "extra_mb", MEGABYTES),
 )
 
 Measured = dict[tuple[int, str], list[dict[str, float]]]
@@ -107,7 +111,7 @@ def _needles(
 def _report(folder: Path, config: Config, seeds: list[int], found: Measured, notes: list[str], out: Console) -> None:
     """Table, plot and `results.json`."""
     names = {key: f"{key[0]} tokens{', ' if key[1] else ''}{key[1]}" for key in found}
-    rows = dict(zip(found, rows_of({names[key]: runs for key, runs in found.items()}, FIGURES), strict=True))
+    rows = dict(zip(found, rows_of({names[key]: runs for key, runs in found.items()}, COLUMNS), strict=True))
     place = next(iter(rows))[1]  # the cost is the same at all places
     seconds = {part: _line(rows, f"{part}_seconds", place) for part in ("backbone", "added")}
     exponents = {part: growth(line) for part, line in seconds.items()}
@@ -124,7 +128,7 @@ def _report(folder: Path, config: Config, seeds: list[int], found: Measured, not
         if any(lines.values()):
             panels[title] = lines
     panels["seconds a text"] = {"backbone": seconds["backbone"], "projection, gate, head": seconds["added"]}
-    figures = measured(list(rows.values()), FIGURES)
+    figures = measured(list(rows.values()), COLUMNS)
     headings, cells = cells_of(list(rows.values()), figures, "text")
     leave_table(folder, out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
     draw_lines(folder, NAME, panels, "tokens", log=["seconds a text"])

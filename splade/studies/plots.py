@@ -15,11 +15,10 @@ from matplotlib.transforms import Bbox
 
 from splade.reporting.svg import BLUE, GREY, INK, STYLE
 from splade.studies.intervals import Spread
-from splade.studies.summary import Figure, Row
+from splade.studies.summary import Column, Row
 
-PANELS = ("accuracy", "f1", "active_tokens", "completeness", "tokens_kl", "overlap", "rated_share", "input_share")
-"""Figures worth a panel, in this order; `MAX_PANELS` of them that were measured are drawn."""
 MAX_PANELS = 6
+"""Figures drawn side by side, the first that were measured."""
 
 GROUNDED = "share of contribution on rated words, with the right sign (%)"
 IN_TEXT = "share of contribution on words in the text (%)"
@@ -37,12 +36,9 @@ CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 Point = tuple[float, float]
 
 
-def draw_variations(
-    folder: Path, name: str, rows: Sequence[Row], figures: Sequence[Figure], panels: Sequence[str] = PANELS
-) -> list[Path]:
+def draw_variations(folder: Path, name: str, rows: Sequence[Row], figures: Sequence[Column]) -> list[Path]:
     """A panel a figure: each variation's mean as a point, its interval as a line, every seed as a small dot."""
-    by_key = {figure.key: figure for figure in figures}
-    chosen = [by_key[key] for key in panels if key in by_key][:MAX_PANELS]
+    chosen = [figure for figure in figures if figure.panel][:MAX_PANELS]
     with rc_context(STYLE):
         canvas = Canvas(figsize=(1.6 + 2.1 * len(chosen), 1.0 + 0.34 * len(rows)), layout="constrained")
         every = canvas.subplots(1, len(chosen), sharey=True, squeeze=False)[0]
@@ -55,8 +51,8 @@ def draw_variations(
         return _save(canvas, folder, name)
 
 
-def _panel(axes: Axes, rows: Sequence[Row], figure: Figure) -> None:
-    scale = 100 if figure.unit == "%" else 1
+def _panel(axes: Axes, rows: Sequence[Row], figure: Column) -> None:
+    scale = figure.form.scale
     for place, row in enumerate(rows):
         value = row.figures.get(figure.key)
         if value is None:

@@ -26,15 +26,16 @@ from splade.attribution.span_aggregation import word_spans
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.evaluation.dense_baseline import DenseClassifier
+from splade.evaluation.figure import COUNT, SHARE
 from splade.inference import BATCH_SIZE, explain_model
-from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.starting_point import load_backbone
 from splade.run_folder import fingerprint
 from splade.studies.kinds import Variation
 from splade.studies.linear import VECTORIZERS, measure_linear
 from splade.studies.plots import draw_variations
 from splade.studies.study import Part, check_classification, run_study
-from splade.studies.summary import Figure, measured, rows_of, summary
+from splade.studies.summary import Column, measured, rows_of, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.utils.atomic import write_json
 from splade.utils.cuda import pick_device
@@ -43,13 +44,13 @@ NAME = "sota_comparison"
 OWN, DENSE = "Lexical-SAE", "dense head"
 COMPARISON = "comparison.json"
 
-FIGURES = (
-    Figure("accuracy", "accuracy", ("accuracy",), "%"),
-    Figure("macro_f1", "macro F1", ("macro_f1",), "%"),
-    Figure("parameters", "parameters", ("parameters",), digits=0, log=True),
-    Figure("train_seconds", "train seconds", ("train_seconds",), log=True),
-    Figure("explain_ms", "explain milliseconds", ("explain_ms",), log=True),
-    Figure("explain_passes", "explain passes", ("explain_passes",), log=True),
+COLUMNS = (
+    Column("accuracy", "accuracy", "accuracy", SHARE),
+    Column("macro_f1", "macro-F1", "macro_f1", SHARE, panel=False),
+    Column("parameters", "parameters", "parameters", COUNT, log=True),
+    Column("train_seconds", "train seconds", "train_seconds", log=True),
+    Column("explain_ms", "explain milliseconds", "explain_ms", log=True),
+    Column("explain_passes", "explain passes", "explain_passes", log=True),
 )
 
 
@@ -62,13 +63,13 @@ def compare_with_others(config: Config, *, overwrite: bool, console: Console, ou
     for part in run.finished:
         for name, found in compare_part(part, config.study.explained).items():
             results.setdefault(name, []).append(found | {"explain_ms": 1000 * found["explain_seconds"]})
-    rows = rows_of(results, FIGURES)
-    figures = measured(rows, FIGURES)
+    rows = rows_of(results, COLUMNS)
+    figures = measured(rows, COLUMNS)
     headings, cells = cells_of(rows, figures, "model")
     how = {name: runs[0]["explanation"] for name, runs in results.items()}
     notes = [f"{name} is explained by {way}." for name, way in how.items()] + interval_note(rows) + run.notes
     leave_table(run.folder, out, f"{config.experiment_name}: {NAME}", headings, cells, notes)
-    draw_variations(run.folder, NAME, rows, figures, [figure.key for figure in figures if figure.key != "macro_f1"])
+    draw_variations(run.folder, NAME, rows, figures)
     write_json(run.folder / "results.json", summary(run, rows, lambda row: {"explanation": how[row.name]}))
     return run.folder
 
@@ -113,7 +114,7 @@ def _own(part: Part, results: dict[str, Any], texts: Sequence[str]) -> dict[str,
 
 def _dense(config: Config, results: dict[str, Any], labels: list[str], texts: Sequence[str]) -> dict[str, Any]:
     # The weights do not change what a forward pass costs, so an untrained head serves to take the time.
-    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     model = DenseClassifier(backbone, labels, config.model.hidden_size, config.model.dtype).to(pick_device()).eval()
     leave_one_out(model, tokenizer, texts[0], config.data.max_length)
     began = time.perf_counter()

@@ -19,7 +19,8 @@ from typing import Any, Literal
 from rich.console import Console
 
 from splade.config.load import load_config, vary
-from splade.config.schema import Config, StudyConfig
+from splade.config.schema import Config
+from splade.config.study import StudyConfig
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.errors import CheckpointError, ConfigError, LexicalSAEError, TrainingError

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.studies.intervals import METHOD
-from splade.studies.summary import Figure, Row
+from splade.studies.summary import Column, Row
 from splade.utils.atomic import write_text
 
 Cells = list[list[str]]
@@ -25,7 +25,7 @@ SMALLEST = 3
 """Columns shown however narrow the terminal: number, name and the first figure."""
 
 
-def cells_of(rows: Sequence[Row], figures: Sequence[Figure], first: str) -> tuple[list[str], Cells]:
+def cells_of(rows: Sequence[Row], figures: Sequence[Column], first: str) -> tuple[list[str], Cells]:
     """Headings and cells; the first column numbers the rows as the plots do."""
     headings = ["", first, *(figure.heading for figure in figures)]
     cells = [

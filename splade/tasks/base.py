@@ -153,6 +153,10 @@ class Task(ABC):
     def decide_classes(self, logits: Tensor) -> np.ndarray:
         """(N,) the classes of all rows, from all their logits (N, C)."""
 
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """The texts of some rows, where a row is a whole text; else none."""
+        return []
+
     @abstractmethod
     def subsets(self, labels: Tensor) -> dict[str, Tensor]:
         """Rows of a batch, by their labels (R,), that are also measured apart from the others: ascending numbers (K,),

@@ -94,6 +94,9 @@ class ClassificationTask(Task):
         """Each text's most probable class."""
         return logits.argmax(-1).cpu().numpy()
 
+    def texts(self, rows: np.ndarray) -> list[str]:
+        return [self.split.texts[row] for row in rows]
+
     def subsets(self, labels: Tensor) -> dict[str, Tensor]:
         return {}
 

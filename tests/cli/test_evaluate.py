@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from splade.models.saving import rehash_model
+from splade.models.rehash import rehash_model
 from tests.builders import toy_reviews
 from tests.runs import LABELS, ToyRun, expect_sentence, read_json, run_cli, sets, write_csv
 

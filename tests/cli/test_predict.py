@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.saving import rehash_model
+from splade.models.rehash import rehash_model
 from tests.builders import toy_reviews
 from tests.runs import LABELS, expect_sentence, json_lines, read_json, run_cli, write_csv
 

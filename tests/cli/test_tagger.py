@@ -14,7 +14,7 @@ import yaml
 
 from splade.data.files import read_columns
 from splade.models import pretrained
-from splade.models.saving import rehash_model
+from splade.models.rehash import rehash_model
 from tests.builders import TAGS
 from tests.runs import ToyRun, expect_sentence, read_json, run_cli, sets, write_conll, write_csv
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from splade.config import Config, load_config
-from splade.models.support import SUPPORTS
+from splade.models.supports import SUPPORTS
 from splade.pipelines import prepare
 from splade.studies.kinds import variations_of
 from splade.studies.study import plan

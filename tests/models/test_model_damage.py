@@ -12,7 +12,7 @@ from splade.errors import ModelError
 from splade.models.folder import SETTINGS, WEIGHTS, file_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.record import FORMAT
-from splade.models.saving import rehash_model
+from splade.models.rehash import rehash_model
 from tests.models.saved_models import expect, logits
 
 

@@ -12,10 +12,11 @@ import torch
 from safetensors.torch import load_file
 
 from splade.errors import ConfigError, ModelError
-from splade.models.backbone import Backbone, Head
+from splade.models.backbone import Head
 from splade.models.folder import SETTINGS, WEIGHTS, file_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.saving import library_versions, load_model
+from splade.models.starting_point import load_backbone
 from tests.builders import FAMILIES, build_backbone_folder, build_model, encode
 from tests.models.saved_models import TEXTS, hidden, logits
 
@@ -42,7 +43,7 @@ def test_reading_it_without_random_weights_first_changes_nothing(tmp_path: Path,
     folder = build_backbone_folder(tmp_path, family, head=head == "trained")
     folder.rename(tmp_path / family)
     build_model(tmp_path, "neighbourhood", family).save_pretrained(tmp_path / "model")
-    drawn, read = (load_model(tmp_path / "model", draw=draw).eval() for draw in (True, False))
+    drawn, read = (load_model(LexicalSAE, tmp_path / "model", draw=draw).eval() for draw in (True, False))
     assert torch.equal(logits(read), logits(drawn))
     for kind in ("named_parameters", "named_buffers"):
         expected, found = (dict(getattr(model, kind)(remove_duplicate=False)) for model in (drawn, read))
@@ -62,8 +63,8 @@ def test_only_a_training_draws_what_the_saved_weights_replace(saved: tuple[Lexic
         load()
         return torch.rand(4)
 
-    drawn = after(lambda: load_model(folder, draw=True))
-    assert torch.equal(after(lambda: Backbone.from_name(str(folder))), drawn)
+    drawn = after(lambda: load_model(LexicalSAE, folder, draw=True))
+    assert torch.equal(after(lambda: load_backbone(str(folder))), drawn)
     assert not torch.equal(after(lambda: LexicalSAE.from_pretrained(folder)), drawn)
 
 
@@ -77,7 +78,7 @@ def test_a_saved_model_is_a_backbone_with_what_it_has_learned(tmp_path: Path, he
             if parameter.requires_grad:
                 parameter.add_(0.1 * torch.randn_like(parameter))
     model.save_pretrained(tmp_path / "model")
-    backbone, tokenizer = Backbone.from_name(str(tmp_path / "model"))
+    backbone, tokenizer = load_backbone(str(tmp_path / "model"))
     weight, bias = backbone.decoder()
     ids, mask = encode(model, TEXTS)
     assert backbone.head == head and tokenizer.get_vocab() == model.tokenizer.get_vocab() and not backbone.training

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.word_reader import WordReader
+from splade.models.supports.split_words import SplitWordReader
 from tests.builders import build_backbone_folder, build_model, encode
 
 TEXTS = ["an unwatchable film", "good", "the unwatchable goodly movie"]
@@ -23,9 +23,9 @@ def model(tmp_path: Path, request: pytest.FixtureRequest) -> LexicalSAE:
     return build_model(tmp_path, neighbours=5, train_embeddings=kind == "trained embeddings")
 
 
-def reader_of(model: LexicalSAE) -> WordReader:
+def reader_of(model: LexicalSAE) -> SplitWordReader:
     reader = model.encoder.supports[0].reader
-    assert isinstance(reader, WordReader)
+    assert isinstance(reader, SplitWordReader)
     return reader
 
 
@@ -77,7 +77,7 @@ def test_embeddings_that_do_not_train_are_neither_copied_nor_saved_twice(model: 
 
 
 def test_a_service_does_not_remember_words_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splade.models.word_reader.REMEMBERED_WORDS", 1)
+    monkeypatch.setattr("splade.models.supports.split_words.REMEMBERED_WORDS", 1)
     model = build_model(tmp_path)
     support = model.encoder.supports[0]
     for text in ("unwatchable goodly", "unfunny", "goodly"):
@@ -89,6 +89,6 @@ def test_a_service_does_not_remember_words_for_ever(tmp_path: Path, monkeypatch:
 def test_many_words_and_a_large_vocabulary_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = build_model(tmp_path)
     expected = allowed(model)
-    monkeypatch.setattr("splade.models.word_reader.WORDS_AT_A_TIME", 1)
-    monkeypatch.setattr("splade.models.word_reader.ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr("splade.models.supports.split_words.WORDS_AT_A_TIME", 1)
+    monkeypatch.setattr("splade.models.supports.split_words.ROWS_AT_A_TIME", 7)
     assert torch.equal(allowed(model), expected)

@@ -1,4 +1,4 @@
-"""What the untrained backbone reads in a word that the tokenizer splits."""
+"""Words that the tokenizer splits: where they are, and which whole words the untrained backbone reads in them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,31 @@ ROWS_AT_A_TIME = 2048
 REMEMBERED_WORDS = 100_000
 
 
-class WordReader(nn.Module):
+def split_words(
+    vocabulary: Vocabulary, input_ids: Tensor, attended: Tensor
+) -> tuple[dict[int, tuple[int, ...]], Tensor]:
+    """The words of several pieces in a batch, by number, and the word number (B·L,) of every position (or −1)."""
+    groups = vocabulary.word_groups(input_ids, attended).flatten()  # (B·L,): −1 where there is no word
+    ids, length = input_ids.flatten(), input_ids.shape[1]
+    text = torch.arange(len(ids), device=ids.device) // max(length, 1)
+    word = torch.where(groups >= 0, text * length + groups, -1)
+    size = torch.bincount(word[word >= 0], minlength=len(ids))  # pieces of each word
+    places = ((word >= 0) & (size[word] > 1)).nonzero(as_tuple=True)[0]
+    pieces: dict[int, list[int]] = {}
+    for number, piece in zip(word[places].tolist(), ids[places].tolist(), strict=True):
+        pieces.setdefault(number, []).append(piece)
+    return {number: tuple(of_word) for number, of_word in pieces.items()}, word
+
+
+class SplitWordReader(nn.Module):
     """Ranks whole words by what a frozen copy of the backbone reads in a split word standing alone (*snooze* → nap).
 
     The copy stays with the model, since about half of all sentences hold a split word that training never met. Word
     embeddings that training leaves alone are not copied but the backbone's own. The rest is rounded to half precision
     at once, which is enough to rank words: so it is saved, and a loaded model reads as the trained one did.
     """
+
+    saved_dtype = torch.float16
 
     words: Tensor
     weight: Tensor | None
@@ -51,7 +69,7 @@ class WordReader(nn.Module):
         self.register_state_dict_post_hook(_leave_out_shared)
         self.register_load_state_dict_pre_hook(_put_back_shared)
 
-    def train(self, mode: bool = True) -> WordReader:
+    def train(self, mode: bool = True) -> SplitWordReader:
         return super().train(False)  # its reading of a word must not change
 
     @torch.no_grad()
@@ -101,11 +119,11 @@ class WordReader(nn.Module):
         return (hidden * inside.to(device)[..., None]).sum(1)
 
 
-def _leave_out_shared(reader: WordReader, state: dict[str, Tensor], prefix: str, _: Any) -> None:
+def _leave_out_shared(reader: SplitWordReader, state: dict[str, Tensor], prefix: str, _: Any) -> None:
     for name in reader._shared:
         del state[prefix + name]
 
 
-def _put_back_shared(reader: WordReader, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+def _put_back_shared(reader: SplitWordReader, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
     for name in reader._shared:
         state[prefix + name] = reader.get_parameter(name)

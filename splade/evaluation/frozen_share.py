@@ -1,0 +1,75 @@
+"""Frozen share: would the untrained backbone also put these words there?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from splade.evaluation.figure import Figure
+from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
+
+FROZEN_TOP = 100
+"""A token counts as proposed by the frozen backbone when it is among its so many highest scores at the position."""
+
+POSITIONS_AT_A_TIME = 1024
+"""Positions scored over the whole vocabulary at a time: 125 MB where it has 30,522 tokens."""
+
+
+@dataclass(frozen=True)
+class FrozenShareResult:
+    """What the backbone has to say to it."""
+
+    frozen_share: float | None
+    """Share of |contribution| on tokens among the frozen backbone's highest hundred at their position; None: there
+    was no such backbone."""
+
+
+@MEASURES.register("frozen_share")
+class FrozenShare(Measure[FrozenShareResult]):
+    """The share of contributions on tokens that the untrained backbone also proposes."""
+
+    title = "Grounding"
+    section = "grounding"
+    reads = "sample"
+    figures = (
+        Figure(
+            "grounding.frozen_share",
+            "on words the backbone proposes",
+            "Share of the contribution from tokens that the untrained backbone has among its hundred highest scores at "
+            "the same position.",
+        ),
+    )
+
+    def __init__(self, scope: Scope):
+        super().__init__(scope)
+        self._agreed = self._total = 0.0
+        self._decoder: tuple[Tensor, Tensor] | None = None
+        if scope.frozen is not None:
+            weight, bias = scope.frozen.decoder()
+            self._decoder = weight.to(scope.model.device), bias.to(scope.model.device)
+
+    def update(self, seen: Seen) -> None:
+        if self._decoder is None or self.scope.frozen is None or len(seen.attribution) == 0:
+            return
+        weight, bias = self._decoder
+        hidden = self.scope.frozen(seen.batch.input_ids, seen.batch.attention_mask)
+        hidden = hidden.reshape(-1, weight.shape[1])  # (B·L, d)
+        entry, position, value = seen.attribution.by_position()
+        places, inverse = position.unique(return_inverse=True)
+        top = torch.cat(  # (P, 100)
+            [
+                (hidden[part].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).indices
+                for part in places.split(POSITIONS_AT_A_TIME)
+            ]
+        )
+        token = self.scope.model.encoder.base[seen.attribution.token[entry]]
+        proposed = (top[inverse] == token[:, None]).any(1)
+        size = value.abs()
+        self._agreed, self._total = self._agreed + float(size[proposed].sum()), self._total + float(size.sum())
+
+    def result(self) -> FrozenShareResult:
+        if self._decoder is None:
+            return FrozenShareResult(None)
+        return FrozenShareResult(self._agreed / self._total if self._total else 0.0)

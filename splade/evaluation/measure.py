@@ -1,0 +1,155 @@
+"""Measures: each gathers one thing about a model on held-out rows, and says how its figures are to be read.
+
+A measure is one class in one file, registered under its name. The one pass of `splade.evaluation.run` feeds it, and
+`results.json`, the table in the terminal, the report, the model card, the columns of studies and `docs/results.md` are
+derived from what it declares.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+from torch import Tensor
+
+from splade.config.schema import EvaluationConfig
+from splade.evaluation.figure import Drawing, Figure, Key, Table
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.sparse import SparseRows
+from splade.models.state import CircuitState
+from splade.registry import Registered, Registry
+from splade.tasks import Batch, Task
+
+
+class MeasureRegistry(Registry["type[Measure[Any]]"]):
+    """The measures, each of which knows the name it is registered under."""
+
+    def register(self, name: str, settings: type[Any] | None = None) -> Callable[[Registered], Registered]:
+        remember = super().register(name, settings)
+
+        def named(measure: Registered) -> Registered:
+            measure.name = name  # type: ignore[attr-defined]
+            return remember(measure)
+
+        return named
+
+
+MEASURES = MeasureRegistry("measure")
+
+Result = TypeVar("Result")
+
+Reads = Literal["every row", "explained rows", "sample"]
+"""The rows that a measure is fed: of all texts of the split; of the texts that `evaluation.max_samples` allows; of the
+few of those that are enough for what is slow."""
+
+
+@dataclass
+class Scope:
+    """What is measured: a model on a task, under some settings."""
+
+    model: LexicalSAE
+    task: Task
+    config: EvaluationConfig
+    share: float
+    """Of a row's active tokens, that make its circuit."""
+    frozen: Backbone | None = None
+    """The backbone as it was before training; None: not at hand."""
+    seed: int = 0
+    """Draws random tokens and pairs, never texts."""
+    rows: np.ndarray = field(default_factory=lambda: np.arange(0))
+    """(K,) the texts whose rows are explained."""
+    sample: np.ndarray = field(default_factory=lambda: np.arange(0))
+    """(S,) those of them that slow measures look at."""
+    logits: Tensor | None = None
+    """(N, C) of all rows of the split, once they are there."""
+    classes: np.ndarray | None = None
+    """(N,) the classes decided on, once they are there."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One batch with its prediction, explained."""
+
+    batch: Batch
+    state: CircuitState
+    classes: Tensor
+    """(R,) decided on."""
+    attribution: SparseRows
+    """Contributions to those classes."""
+
+
+class Declared:
+    """Figures, tables and drawings under one title, whoever measures them."""
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str]
+    """Heading of its section in the report."""
+    about: ClassVar[str] = ""
+    """What is asked, and how the answer is to be read."""
+    tasks: ClassVar[Sequence[str] | None] = None
+    """Names of the tasks it is for; None: all."""
+    figures: ClassVar[Sequence[Figure]] = ()
+    tables: ClassVar[Sequence[Table]] = ()
+    drawings: ClassVar[Sequence[Drawing]] = ()
+    keys: ClassVar[Sequence[Key]] = ()
+
+    @classmethod
+    def is_for(cls, task: str) -> bool:
+        return cls.tasks is None or task in cls.tasks
+
+
+class Measure(Declared, ABC, Generic[Result]):
+    """Gathers over batches and gives a frozen result, whose fields become keys of `results.json`."""
+
+    reads: ClassVar[Reads] = "explained rows"
+    section: ClassVar[str] = ""
+    """The key under which its results stand; empty: at the top."""
+    version: ClassVar[int] = 1
+    """Raised when it comes to compute something else, so that what was measured before is measured again."""
+
+    def __init__(self, scope: Scope):
+        self.scope = scope
+
+    @classmethod
+    def check(cls, scope: Scope) -> None:
+        """Refuse settings that cannot be measured; called before a training, and before a measurement."""
+
+    @classmethod
+    def is_wanted(cls, scope: Scope) -> bool:
+        """Whether there is anything to measure; what is not wanted has no key in the results."""
+        return True
+
+    def predicted(self, batch: Batch, state: CircuitState) -> None:
+        """Take in one more prediction; called for the whole split where `reads` is every row."""
+
+    def update(self, seen: Seen) -> None:
+        """Take in one more batch with its explanations; called for the rows that are explained, or the sample."""
+
+    @abstractmethod
+    def result(self) -> Result:
+        """What was found."""
+
+    def findings(self, result: Result) -> list[str]:
+        """Sentences on what a reader of the result should not miss."""
+        return []
+
+    @staticmethod
+    def to_json(result: Any) -> dict[str, Any]:
+        """The result as it stands in `results.json`, under `section`: its fields, unless said otherwise."""
+        fields_: dict[str, Any] = as_json(result)
+        return fields_
+
+
+def as_json(value: object) -> Any:
+    """A result as `results.json` holds it: keys are text, a number among them as short as it can be written."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: as_json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {f"{key:g}" if isinstance(key, int | float) else key: as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return value

@@ -1,0 +1,35 @@
+"""All measures, in the order in which their figures are shown. A new one is a file of its own and a line here."""
+
+from __future__ import annotations
+
+from splade.evaluation.capped import Capped
+from splade.evaluation.class_scores import ClassScoreMeasure
+from splade.evaluation.completeness import Completeness
+from splade.evaluation.cost import Cost
+from splade.evaluation.dense_scores import DenseScores
+from splade.evaluation.entity_scores import EntityScoreMeasure
+from splade.evaluation.frozen_share import FrozenShare
+from splade.evaluation.heaviest_words import HeaviestWords
+from splade.evaluation.identity import Identity
+from splade.evaluation.input_share import InputShare
+from splade.evaluation.lexicon import Lexicon
+from splade.evaluation.measure import MEASURES, Declared
+from splade.evaluation.registers import Registers
+from splade.evaluation.self_activation import SelfActivation
+from splade.evaluation.separation import Separation
+from splade.evaluation.sparsity import Sparsity
+from splade.evaluation.strongest import Strongest
+
+__all__ = ["MEASURES", "declared"]
+
+ORDER: tuple[type[Declared], ...] = (
+    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
+    *(Completeness, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
+    Cost,
+)
+
+
+def declared(task: str | None = None) -> list[type[Declared]]:
+    """Everything that figures are declared by, in order, those registered elsewhere last; `task`: what is for it."""
+    others = [measure for measure in MEASURES.entries() if measure not in ORDER]
+    return [one for one in (*ORDER, *others) if task is None or one.is_for(task)]

@@ -1,0 +1,63 @@
+"""What was measured before: results kept a file a measure, so that none is measured twice and a stopped run goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from splade.evaluation.measure import Measure, Scope, as_json
+from splade.utils.atomic import write_json
+
+NOT_MEASURED_BY = ("measures", "dense_baseline", "explain_samples")
+"""Settings of `evaluation` that choose what is done and change no figure."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A result of before."""
+
+    result: Any
+    rows: int
+    """Explained when it was found."""
+
+
+class Memory:
+    """Results in a folder, each good for one model, one split and the settings it was measured with."""
+
+    def __init__(self, folder: Path, model: str, data: str):
+        """`model` and `data`: hashes of what is measured, and on what."""
+        self.folder, self.model, self.data = folder, model, data
+
+    def recall(self, measure: type[Measure[Any]], scope: Scope) -> Remembered | None:
+        """What a measure found; None if it was not asked, or of something else."""
+        try:
+            kept = json.loads(self._file(measure).read_text(encoding="utf-8"))
+            if kept["of"] != self._key(measure, scope):
+                return None
+            result = TypeAdapter(get_type_hints(measure.result)["return"]).validate_python(kept["result"])
+            return Remembered(result, int(kept["rows"]))
+        except (OSError, ValueError, KeyError, TypeError, ValidationError):  # none, or not whole: measured again
+            return None
+
+    def keep(self, measure: type[Measure[Any]], scope: Scope, result: Any, rows: int) -> None:
+        """Remember what a measure found."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = {"of": self._key(measure, scope), "rows": rows, "result": as_json(result)}
+        write_json(self._file(measure), kept)
+
+    def _file(self, measure: type[Measure[Any]]) -> Path:
+        return self.folder / f"{measure.name}.json"
+
+    def _key(self, measure: type[Measure[Any]], scope: Scope) -> str:
+        """Everything that a figure follows from."""
+        settings = {key: value for key, value in asdict(scope.config).items() if key not in NOT_MEASURED_BY}
+        of = [
+            *(self.model, self.data, measure.name, measure.version),
+            *(scope.share, scope.seed, scope.frozen is not None, settings),
+        ]
+        return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,215 @@
+"""One pass over held-out rows that feeds every measure asked for, and remembers what each has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from splade.config.numbers import ALL_ROWS
+from splade.config.schema import EvaluationConfig
+from splade.data.splits import TEST_SEED
+from splade.errors import ConfigError
+from splade.evaluation.measure import Measure, Scope, Seen
+from splade.evaluation.measures import MEASURES
+from splade.evaluation.memory import Memory
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.backbone import Backbone
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.state import CircuitState
+from splade.tasks import Batch, Task
+
+SAMPLE_TEXTS = 256
+"""Texts that slow measures look at, a fixed sample; the number used is in the results."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the measures found of one model on one split."""
+
+    scope: Scope
+    results: dict[type[Measure[Any]], Any]
+    """By measure, in the order of their declaration."""
+    rows: int
+    """Explained."""
+    findings: list[str]
+    """Sentences on what a reader should not miss."""
+
+    def __getitem__(self, measure: type[Measure[Result]]) -> Result:
+        """What one measure found."""
+        return cast(Result, self.results[measure])
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as `results.json` holds them."""
+        task = self.scope.task
+        found: dict[str, Any] = {}
+        for measure, result in self.results.items():
+            place = found.setdefault(measure.section, {}) if measure.section else found
+            place |= measure.to_json(result)
+        counts = {"evaluated": len(self.scope.rows)}
+        if task.units != task.description.examples:  # a text is one prediction, a sentence is many
+            counts[task.units] = self.rows
+        return found | counts | {"findings": self.findings, "vocab_size": self.scope.model.vocab_size}
+
+
+def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[Any]]]:
+    """The measures that the settings ask for, those of the task, in the order of their registration."""
+    every = MEASURES.entries()
+    if config.measures is not None:
+        wanted = [MEASURES.get(name) for name in config.measures]
+        for measure in wanted:
+            if not measure.is_for(task):
+                raise ConfigError(
+                    f"evaluation.measures names '{measure.name}', which is for {' and '.join(measure.tasks or ())}, "
+                    f"but the task is {task}; leave it out."
+                )
+        every = [measure for measure in every if measure in wanted]
+    return [measure for measure in every if measure.is_for(task)]
+
+
+def check_measures(model: LexicalSAE, task: Task, config: EvaluationConfig) -> None:
+    """Refuse settings that could not be measured, so that they do not come to light after an hour of training."""
+    scope = Scope(model, task, config, share=1.0)
+    for measure in chosen_measures(config, task.name):
+        measure.check(scope)
+
+
+@torch.no_grad()
+def evaluate(
+    model: LexicalSAE,
+    task: Task,
+    config: EvaluationConfig,
+    *,
+    share: float,
+    frozen: Backbone | None,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda texts: None,
+    memory: Memory | None = None,
+) -> Evaluation:
+    """Measure a model on a split.
+
+    Args:
+        share: of a row's active tokens, that make its circuit.
+        frozen: the backbone untrained.
+        seed: draws random tokens and pairs, never texts.
+        advance: is told of every text that is done, for a progress bar.
+        memory: what was measured before of the same model on the same data, which is not measured again.
+    """
+    model.eval()
+    rows, _ = sampled(len(task), config.max_samples)
+    sample = rows[sampled(len(rows), SAMPLE_TEXTS)[0]]
+    scope = Scope(model, task, config, share, frozen, seed, rows, sample)
+    measures = [measure for measure in chosen_measures(config, task.name) if measure.is_wanted(scope)]
+    for measure in measures:
+        measure.check(scope)
+    remembered = {measure: found for measure in measures if memory and (found := memory.recall(measure, scope))}
+    open_ = [measure(scope) for measure in measures if measure not in remembered]
+    counted = _feed(scope, open_, advance)
+    results: dict[type[Measure[Any]], Any] = {}
+    findings: list[str] = []
+    for measure in measures:
+        if measure in remembered:
+            results[measure], counted = remembered[measure].result, remembered[measure].rows
+            one: Measure[Any] = measure(scope)
+        else:
+            one = next(each for each in open_ if type(each) is measure)
+            results[measure] = one.result()
+            if memory:
+                memory.keep(measure, scope, results[measure], counted)
+        findings += one.findings(results[measure])
+    return Evaluation(scope, results, counted, findings)
+
+
+def sampled(rows: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are looked at, ascending, and the others: all and none if there are no more than `most` or it is -1.
+
+    Always the same ones, whatever the run's seed, so that seeds are compared on the same texts.
+    """
+    if most == ALL_ROWS or most >= rows:
+        return np.arange(rows), np.arange(0)
+    order = np.random.default_rng(TEST_SEED).permutation(rows)
+    return np.sort(order[:most]), np.sort(order[most:])
+
+
+@torch.no_grad()
+def all_logits(model, task: Task, batch_size: int) -> Tensor:  # type: ignore[no-untyped-def]
+    """(N, C) in the order of the task's labels, on the processor; for any model with `classify` or `tag`."""
+    model.eval()
+    out = torch.zeros(len(task.labels), len(model.labels))
+    for batch in task.in_order(batch_size, next(model.parameters()).device):
+        out[torch.from_numpy(batch.places)] = task.predict(model, batch).logits.cpu()
+    return out
+
+
+def _feed(scope: Scope, measures: Sequence[Measure[Any]], advance: Callable[[int], None]) -> int:
+    """Make the passes that the measures need; returns the number of rows explained.
+
+    Where each batch decides for itself, one pass serves all rows and those explained. Where a split is decided as a
+    whole, because a sentence may lie in several windows, all rows are predicted before any is explained.
+    """
+    every, explained, few = (
+        [measure for measure in measures if measure.reads == rows] for rows in ("every row", "explained rows", "sample")
+    )
+    task, texts, rows = scope.task, np.arange(len(scope.task)), 0
+    scope.logits = torch.zeros(len(task.labels), len(scope.model.labels))
+    if not task.decided_at_once and measures:
+        _predict(scope, texts, every)
+        scope.classes = task.decide_classes(scope.logits)
+        rows = _explain(scope, scope.rows, explained, advance=advance) if explained else 0
+    elif every or explained:
+        rows = _explain(scope, scope.rows, explained, every, advance=advance)
+        if every:
+            _predict(scope, np.setdiff1d(texts, scope.rows), every, advance)
+            scope.classes = task.decide_classes(scope.logits)
+    if few:
+        _explain(scope, scope.sample, few)
+    return rows
+
+
+def _predict(
+    scope: Scope, texts: np.ndarray, every: Sequence[Measure[Any]], advance: Callable[[int], None] = lambda texts: None
+) -> None:
+    """Predict some texts for the measures of every row."""
+    for batch in scope.task.in_order(scope.config.batch_size, scope.model.device, texts):
+        _note(scope, batch, scope.task.predict(scope.model, batch), every)
+        advance(len(batch.rows))
+
+
+def _explain(
+    scope: Scope,
+    texts: np.ndarray,
+    measures: Sequence[Measure[Any]],
+    every: Sequence[Measure[Any]] = (),
+    *,
+    advance: Callable[[int], None] = lambda texts: None,
+) -> int:
+    """Predict some texts and explain what was decided on each row, for `measures`; returns the number of rows."""
+    rows = 0
+    for batch in scope.task.in_order(scope.config.batch_size, scope.model.device, texts):
+        state = scope.task.predict(scope.model, batch)
+        if scope.task.decided_at_once:
+            _note(scope, batch, state, every)
+            classes = state.logits.argmax(-1)
+        else:
+            assert scope.classes is not None
+            classes = torch.from_numpy(scope.classes[batch.places]).to(scope.model.device)
+        seen = Seen(batch, state, classes, compute_attribution_tensor(state, classes))
+        for measure in measures:
+            measure.update(seen)
+        rows += len(classes)
+        advance(len(batch.rows))
+    return rows
+
+
+def _note(scope: Scope, batch: Batch, state: CircuitState, every: Sequence[Measure[Any]]) -> None:
+    """Keep the logits of a batch, and show its prediction to the measures of every row."""
+    assert scope.logits is not None
+    scope.logits[torch.from_numpy(batch.places)] = state.logits.cpu()
+    for measure in every:
+        measure.predicted(batch, state)

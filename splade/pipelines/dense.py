@@ -1,0 +1,62 @@
+"""The dense baseline of a run: the same backbone under an ordinary head, trained and measured beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from splade.evaluation.dense_baseline import DenseClassifier
+from splade.evaluation.run import all_logits
+from splade.evaluation.scores import score_decisions
+from splade.models.starting_point import load_backbone
+from splade.pipelines.preparation import PreparedRun
+from splade.run_folder import remove_checkpoints, run_id
+from splade.training.loop import Trainer
+from splade.training.mlm import mlm_warmup
+from splade.utils.cuda import seed_everything
+
+
+def dense_trainer(run: PreparedRun, folder: Path, console: Console | None = None) -> Trainer:
+    """The training of an ordinary head on the same backbone, data, batches and steps, masked-LM warm-up included."""
+    config = run.config
+    seed_everything(config.seed)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
+    backbone.to(run.accelerator.device)
+    if not config.model.train_embeddings:
+        backbone.freeze_embeddings()
+    warm = config.training.mlm_warmup_steps > 0
+    opening = mlm_warmup(backbone, tokenizer, run.train, config, run.batch_size) if warm else []
+    model = DenseClassifier(backbone, run.dataset.label_names, config.model.hidden_size, config.model.dtype)
+    return Trainer(
+        model,
+        run.train,
+        run.validation,
+        dataclasses.replace(config.training, recipe="baseline"),
+        batch_size=run.batch_size,
+        seed=config.seed,
+        folder=folder,
+        run_id=run_id(config, run.dataset),
+        accelerator=run.accelerator,
+        console=console,
+        title="dense baseline",
+        opening=opening,
+    )
+
+
+def train_dense_baseline(run: PreparedRun, *, resume: bool, console: Console) -> dict[str, Any]:
+    """Train and measure the dense baseline of a run."""
+    folder = Path(run.config.output_dir) / "dense"
+    trainer = dense_trainer(run, folder, console)
+    outcome = trainer.run(resume and (folder / "checkpoints").exists())
+    logits = all_logits(trainer.model, run.test, run.config.evaluation.batch_size)
+    if run.accelerator.is_main_process:
+        remove_checkpoints(folder)
+    return {
+        **score_decisions(run.test, run.model.labels, run.test.decide_classes(logits)),
+        "seconds": outcome.seconds,
+        "seconds_per_step": outcome.seconds_per_step,
+        "step": outcome.kept_step,
+    }

@@ -1,0 +1,94 @@
+"""Figures of a model on a test split, as `results.json` holds them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from splade.config.schema import Config
+from splade.data.loader import load_dataset
+from splade.evaluation.measures import MEASURES
+from splade.evaluation.memory import Memory
+from splade.evaluation.run import evaluate
+from splade.models.backbone import Backbone
+from splade.models.folder import saved_hash
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.starting_point import load_backbone
+from splade.pipelines.outputs import write_outputs
+from splade.run_folder import MEASURED, fingerprint, held, write_config
+from splade.tasks import TASKS, Task
+from splade.training.recipes import resolved
+from splade.utils.progress import progress_bar
+
+
+def evaluate_model(
+    model: LexicalSAE,
+    task: Task,
+    config: Config,
+    *,
+    frozen: Backbone | None,
+    console: Console,
+    memory: Memory | None = None,
+) -> dict[str, Any]:
+    """The figures of `splade.evaluation.run.evaluate` as the JSON of `results.json`."""
+    with progress_bar(console, "evaluating", len(task)) as advance:
+        evaluation = evaluate(
+            model,
+            task,
+            config.evaluation,
+            share=config.training.sparsity_target,
+            frozen=frozen,
+            seed=config.seed,
+            advance=advance,
+            memory=memory,
+        )
+    return evaluation.to_json()
+
+
+def run_memory(config: Config, model_hash: str, task: Task) -> Memory:
+    """Where a run keeps what was measured of its model on a task."""
+    data = hashlib.sha256()
+    data.update(json.dumps([config.task, config.data.max_length]).encode())
+    data.update(task.encoded.ids.tobytes())
+    data.update(task.encoded.offsets.tobytes())
+    data.update(task.labels.tobytes())
+    return Memory(Path(config.output_dir) / MEASURED, model_hash, data.hexdigest())
+
+
+def merged(earlier: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
+    """Earlier results, and in their place what was measured anew; measures that share a key keep theirs."""
+    shared = {measure.section for measure in MEASURES.entries()} & earlier.keys() & measured.keys()
+    return earlier | measured | {key: earlier[key] | measured[key] for key in shared}
+
+
+def measure_again(config: Config, *, console: Console) -> dict[str, Any]:
+    """Measure the finished run in `output_dir` anew, as other settings of `evaluation` ask for; nothing is trained.
+
+    What its training left in the results is kept, the figures of the dense baseline too: no setting changes them.
+    """
+    with held(Path(config.output_dir)):
+        return _measure_again(resolved(config), console)
+
+
+def _measure_again(config: Config, console: Console) -> dict[str, Any]:
+    began = time.perf_counter()
+    folder = Path(config.output_dir)
+    earlier = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    dataset = load_dataset(config.data, config.seed, config.task)
+    model = LexicalSAE.from_pretrained(folder / "model")
+    test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
+    frozen, _ = load_backbone(config.model.name, revision=config.model.revision)
+    memory = run_memory(config, saved_hash(folder / "model"), test)
+    measured = evaluate_model(model, test, config, frozen=frozen.to(model.device), console=console, memory=memory)
+    seconds = earlier["seconds"] | {"eval": time.perf_counter() - began}
+    notes = [note for note in earlier["notes"] if note not in earlier.get("findings", [])] + measured["findings"]
+    of_run = {"fingerprint": fingerprint(config, dataset), "seconds": seconds, "notes": notes}
+    results = merged(earlier, measured) | of_run
+    write_outputs(folder, config, results, model, test)
+    write_config(config)  # last: until then it says how the results that are there were measured
+    return results
