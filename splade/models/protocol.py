@@ -8,17 +8,18 @@ words. Which parameters are thresholds, pretrained or new, the modules themselve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeGuard
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from splade.config.schema import Task
+from splade.config.schema import ModelConfig, Task
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
+from splade.models.roles import Module
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.vocabulary import Vocabulary
@@ -30,25 +31,6 @@ class Decided(Protocol):
     @property
     def logits(self) -> Tensor:
         """(R, C)."""
-
-
-class Module(Protocol):
-    """What training needs of `nn.Module`, whose methods these are."""
-
-    @property
-    def training(self) -> bool: ...
-    def train(self, mode: bool = True) -> Any: ...
-    def eval(self) -> Any: ...
-    def to(self, device: torch.device, /) -> Any: ...
-    def modules(self) -> Iterator[nn.Module]: ...
-    def named_children(self) -> Iterator[tuple[str, nn.Module]]: ...
-    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, nn.Parameter]]: ...
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]: ...
 
 
 class Model(Module, Protocol):
@@ -78,6 +60,8 @@ class Model(Module, Protocol):
 class LexicalModel(Model, Protocol):
     """A model whose decisions are sums of named words; a `LexicalSAE` is one, and says there what each member does."""
 
+    @property
+    def config(self) -> ModelConfig: ...
     @property
     def task(self) -> Task: ...
     @property

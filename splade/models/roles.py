@@ -6,17 +6,38 @@ What nobody speaks for is new and learns as the head does. So a model inside ano
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal, Protocol
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 Role = Literal["backbone", "head", "gate"]
 """``backbone``: pretrained, moves slowly. ``head``: starts from nothing. ``gate``: thresholds, which are never decayed
 and are held in the warm-up."""
 
 
-def tensor_roles(module: nn.Module, inherited: Role = "head") -> dict[str, Role]:
+class Module(Protocol):
+    """What training needs of `nn.Module`, whose methods these are."""
+
+    @property
+    def training(self) -> bool: ...
+    def train(self, mode: bool = True) -> Any: ...
+    def eval(self) -> Any: ...
+    def to(self, device: torch.device, /) -> Any: ...
+    def modules(self) -> Iterator[nn.Module]: ...
+    def named_children(self) -> Iterator[tuple[str, nn.Module]]: ...
+    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, nn.Parameter]]: ...
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]: ...
+
+
+def tensor_roles(module: Module, inherited: Role = "head") -> dict[str, Role]:
     """The role of every parameter and buffer, by the names that `named_parameters` and `named_buffers` give."""
     role: Role = getattr(module, "parameter_role", inherited)
     tensors = chain(module.named_parameters(recurse=False), module.named_buffers(recurse=False))
