@@ -180,7 +180,7 @@ class LossWeights:
     """Words keep meaning themselves, in the way ``training.anchor`` says."""
 
 
-@open_to("anchor", "optimizer")
+@open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss")
 @dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
 class TrainingConfig(OpenSection):
     """The two-phase training: first cross-entropy alone, then circuit losses under a constraint on it."""
