@@ -16,14 +16,22 @@ import torch
 import yaml
 from rich.console import Console
 
-from splade import pipelines, run_folder
+from splade import run_folder
 from splade.config.load import load_config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
 from splade.inference import predict_batch
 from splade.models import support
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import measure_again, prepare, run_experiment, setup_and_train
+from splade.pipelines import (
+    dense_trainer,
+    measure_again,
+    outputs,
+    preparation,
+    prepare,
+    run_experiment,
+    setup_and_train,
+)
 from splade.run_folder import LOCK, OWNER, check_output_dir, held, run_id, write_config
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
@@ -44,7 +52,7 @@ from tests.runs import (
     write_reviews,
 )
 
-FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
+FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "measures", "results.json", "report.html", "README.md")
 
 
 class TestWhatARunLeaves:
@@ -131,7 +139,7 @@ class TestWhatARunLeaves:
 
 class TestRepeats:
     def test_the_same_seed_gives_the_same_bytes(self, toy_run: ToyRun, tmp_path: Path) -> None:
-        run = setup_and_train(toy_run.config(tmp_path))
+        run = setup_and_train(toy_run.config(tmp_path)).prepared
         assert weights(tmp_path) == weights(toy_run.folder)
         loaded = LexicalSAE.from_pretrained(tmp_path / "model")
         batch = next(iter(run.test.in_order(48, torch.device("cpu"))))
@@ -146,7 +154,7 @@ class TestRepeats:
     def test_thresholds_start_from_a_seeded_sample_for_the_target_asked_for(
         self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pipelines, "CALIBRATION_ROWS", 16)
+        monkeypatch.setattr(preparation, "CALIBRATION_ROWS", 16)
         starts = []
         for seed, target in ((1, 1), (1, 1), (2, 1), (1, 2)):
             run = prepare(toy_run.config(tmp_path, seed=seed, training__active_target=target))
@@ -161,7 +169,7 @@ class TestRepeats:
             raise AssertionError("this takes long")
 
         monkeypatch.setattr(support, "_nearest_words", too_long)
-        monkeypatch.setattr(pipelines, "calibrate", too_long)
+        monkeypatch.setattr(preparation, "calibrate", too_long)
         config = toy_run.config(tmp_path, model__support="neighbourhood")
         ready = prepare(config, dry_run=True)
         assert ready.trainer.total == 16
@@ -173,7 +181,7 @@ class TestRepeats:
     def test_the_texts_explained_in_the_report_follow_the_seed(self, toy_run: ToyRun, tmp_path: Path) -> None:
         run, explained = prepare(toy_run.config(tmp_path, evaluation__explain_samples=3)), []
         for seed in (1, 1, 2):
-            found = pipelines._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
+            found = outputs._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
             explained.append([each.text for each in found])
         assert explained[0] == explained[1] != explained[2] and len(explained[0]) == 3
 
@@ -181,7 +189,7 @@ class TestRepeats:
         run, starts = prepare(toy_run.config(tmp_path)), []
         for drawn in range(2):
             torch.manual_seed(drawn)
-            starts.append(pipelines.dense_trainer(run, tmp_path / "dense").model.head.fc1.weight)  # type: ignore[union-attr]
+            starts.append(dense_trainer(run, tmp_path / "dense").model.head.fc1.weight)  # type: ignore[union-attr]
         assert torch.equal(*starts)
 
     def test_other_test_texts_change_nothing_that_is_trained(self, toy_run: ToyRun, tmp_path: Path) -> None:
@@ -342,7 +350,7 @@ class TestOptions:
         assert list(results["dense"]["per_class"]) == LABELS and len(results["dense"]["confusion"]) == 2
         assert "dense head's" in done.stdout  # F1 beside each label's own, where the width of the terminal breaks it
         assert results["grounding"]["lexicon"]["name"].endswith("ratings.tsv")
-        assert "dense head:" in done.stdout and "seconds a step" in done.stdout and "of the right sign" in done.stdout
+        assert "dense head accuracy" in done.stdout and "seconds a step" in done.stdout and "of the right sign" in done.stdout
         assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
 
     def test_an_accuracy_that_imbalance_makes_is_said_to_be_none(self, toy_run: ToyRun, tmp_path: Path) -> None:
@@ -362,7 +370,7 @@ class TestOptions:
 
     def test_without_sparsity_the_note_is_about_cross_entropy_alone(self, toy_run: ToyRun, tmp_path: Path) -> None:
         changes = {"training__loss_weights__sparsity": 0.0, "training__target_accuracy": 0.999}  # out of reach
-        notes = setup_and_train(toy_run.config(tmp_path, training__max_steps=5, **changes)).notes
+        notes = setup_and_train(toy_run.config(tmp_path, training__max_steps=5, **changes)).prepared.notes
         assert any("the constraint on cross-entropy;" in note and "active_target" not in note for note in notes)
 
     def test_cut_texts_are_counted_and_said(self, toy_run: ToyRun, tmp_path: Path) -> None:
@@ -385,7 +393,7 @@ class TestOptions:
     @pytest.mark.parametrize("support", ["full", "dictionary", "neighbourhood+dictionary"])
     def test_every_support_trains_and_loads(self, toy_run: ToyRun, tmp_path: Path, support: str) -> None:
         changes = {"model__support": support, "model__dictionary_size": 60, "training__max_steps": 5}
-        run = setup_and_train(toy_run.config(tmp_path, **changes))
+        run = setup_and_train(toy_run.config(tmp_path, **changes)).prepared
         loaded = LexicalSAE.from_pretrained(tmp_path / "model")
         texts = run.dataset.test.texts[:8]
         assert predict_batch(loaded, texts) == predict_batch(run.model, texts)
