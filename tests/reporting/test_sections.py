@@ -114,6 +114,7 @@ def test_drawings_are_of_the_results() -> None:
     assert list(strongest.points) == [(1.0, 71.0), (10.0, 80.0)] and not strongest.quiet  # in the order of their size
     assert list(random.points) == [(1.0, pytest.approx(55.0)), (10.0, pytest.approx(58.0))] and random.quiet
     assert kept.content.levels == {"all active tokens": 83.2}
+    assert (active.content.x, active.content.y) == ("active tokens in a text", "texts")
     assert active.content.counts == [4, 20, 7] and active.content.marks == {"mean": 27.3, "95 % have at most": 45}
     del results["active_tokens"]["histogram"]["edges"]
     assert of_title(results, "Sparsity").drawings == []
@@ -157,3 +158,15 @@ def test_a_figure_is_called_by_its_title() -> None:
         "accuracy",
         "no.such",
     )
+
+
+@pytest.mark.parametrize("build", [build_results, build_tagging_results])
+def test_no_placeholder_is_left(build: Callable[[], dict[str, Any]]) -> None:
+    """Whatever a reader sees: titles, meanings, captions, axes, headings."""
+    results = build()
+    assert "{" not in str(all_figures(results)) + str([vars(section)["about"] for section in sections(results)])
+    for section in sections(results):
+        for table in section.tables:
+            assert "{" not in table.title + table.grid.note + str(table.grid.columns)
+        for drawing in section.drawings:
+            assert "{" not in drawing.title + drawing.caption + drawing.content.x + drawing.content.y
