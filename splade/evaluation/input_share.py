@@ -47,7 +47,7 @@ class InputShare(Measure[InputShareResult]):
     figures = (
         Figure(
             "grounding.input_share",
-            "on words of the {unit}",
+            "on words of the input",
             "Share of the contribution from words that stand there; of a tagger, from the word itself.",
             column="input_share",
             panel=True,
