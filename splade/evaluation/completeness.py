@@ -62,9 +62,12 @@ def _random(key: str) -> Callable[[Results], str]:
 
 
 def _table(results: Results) -> Grid | None:
-    kept = {f"{100 * float(share):g} %": row for share, row in (find(results, _shown(results)) or {}).items()}
-    for number, row in (find(results, f"{_shown(results)}_tokens") or {}).items():
-        kept[f"{number} token{'s' if number != '1' else ''}"] = row
+    shares, tokens = (
+        sorted((find(results, key) or {}).items(), key=lambda kept: float(kept[0]))
+        for key in (_shown(results), f"{_shown(results)}_tokens")
+    )
+    kept = {f"{100 * float(share):g} %": row for share, row in shares}
+    kept |= {f"{number} token{'s' if number != '1' else ''}": row for number, row in tokens}
     forms = {"accuracy": SHARE, "random_accuracy": SHARE, "kl": DIVERGENCE}
     rows = [[Cell(name), *(Cell(form.show(row.get(key))) for key, form in forms.items())] for name, row in kept.items()]
     return Grid(["kept", "strongest", "random", "KL to the whole"], rows)
