@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from splade.evaluation.entity_scores import entity_scores
-from splade.evaluation.figure import Figure, Key, find, percent
+from splade.evaluation.figure import Figure, Key, beside
 from splade.evaluation.measure import MEASURES, Measure, Scope
 from splade.models.state import CircuitState
 from splade.tasks import Batch, TaggingTask
@@ -44,7 +44,7 @@ def _figure(k: int) -> Figure:
         f"When no word may keep more than its {k} strongest tokens.",
         better="higher",
         headline=True,
-        beside=lambda results: f"{percent(find(results, f'topk_per_position.{k}.capped'))} of words had more",
+        beside=beside("{} of words had more", f"topk_per_position.{k}.capped"),
     )
 
 

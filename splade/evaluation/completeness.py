@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ from splade.evaluation.figure import (
     Line,
     Results,
     Table,
+    beside,
     find,
     is_number,
 )
@@ -31,6 +32,9 @@ from splade.evaluation.measure import MEASURES, Measure, Scope, Seen, as_json
 
 CIRCUIT_TOKENS = (1, 3, 5, 10)
 """Numbers of tokens a circuit is cut to: what a person would read of an explanation."""
+
+RANDOM = "random tokens {}"
+"""What goes beside the accuracy of the strongest tokens: that of as many random ones."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,6 @@ class CompletenessResult:
 def _shown(results: Results) -> str:
     """Where the rows are that say most: most words are outside any entity, which the bias alone may say."""
     return "completeness_entities" if "completeness_entities" in results else "completeness"
-
-
-def _random(key: str) -> Callable[[Results], str]:
-    """The accuracy of as many random tokens, to go beside that of the strongest."""
-    return lambda results: f"random tokens {SHARE.show(find(results, key))}"
 
 
 def _table(results: Results) -> Grid | None:
@@ -117,7 +116,7 @@ class Completeness(Measure[CompletenessResult]):
             column="completeness",
             panel=True,
             better="higher",
-            beside=_random("completeness.0.1.random_accuracy"),
+            beside=beside(RANDOM, "completeness.0.1.random_accuracy"),
         ),
         Figure(
             "completeness.0.1.kl",
@@ -132,7 +131,7 @@ class Completeness(Measure[CompletenessResult]):
             "accuracy keeping 3 tokens",
             "Share of right predictions when only the three strongest tokens are kept.",
             better="higher",
-            beside=_random("completeness_tokens.3.random_accuracy"),
+            beside=beside(RANDOM, "completeness_tokens.3.random_accuracy"),
         ),
         Figure(
             "completeness_tokens.3.kl",
@@ -151,7 +150,7 @@ class Completeness(Measure[CompletenessResult]):
             "The same at the words of entities alone: O may be said by the bias.",
             column="completeness_entities",
             better="higher",
-            beside=_random("completeness_entities.0.1.random_accuracy"),
+            beside=beside(RANDOM, "completeness_entities.0.1.random_accuracy"),
         ),
         Figure(
             "completeness_entities_tokens.3.accuracy",

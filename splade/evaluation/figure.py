@@ -121,6 +121,16 @@ class Figure:
         return self.form.show(value) if is_number(value) else None
 
 
+def beside(words: str, key: str, form: Form = SHARE) -> Callable[[Results], str]:
+    """A further number that goes with a figure, in the place of {} in some `words`; nothing if it was not measured."""
+
+    def said(results: Results) -> str:
+        value = find(results, key)
+        return words.format(form.show(value)) if is_number(value) else ""
+
+    return said
+
+
 @dataclass(frozen=True)
 class Key:
     """Further keys of `results.json`, which no figure or table shows, for the documentation."""

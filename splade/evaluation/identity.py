@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from splade.evaluation.figure import ERROR, Figure, find
+from splade.evaluation.figure import ERROR, Figure, beside
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.state import CircuitState
@@ -48,7 +48,7 @@ class Identity(Measure[DLACheck]):
             better="lower",
             headline=True,
             column="dla_error",
-            beside=lambda results: f"mean {ERROR.show(find(results, 'dla.mean_error'))}",
+            beside=beside("mean {}", "dla.mean_error", ERROR),
         ),
         Figure(
             "dla.mean_error", "mean error of the sum", "The same gap, on average.", ERROR, better="lower", brief=False

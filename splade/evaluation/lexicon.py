@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as settings_dataclass
 from splade.config.texts import Text
 from splade.config.variants import SETTINGS
 from splade.errors import ConfigError
-from splade.evaluation.figure import Figure, Key, find, percent
+from splade.evaluation.figure import Figure, Key, beside
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.sparse import SparseRows
@@ -133,7 +133,7 @@ class Lexicon(Measure[LexiconResult]):
             headline=True,
             column="rated_share",
             panel=True,
-            beside=lambda results: f"{percent(find(results, 'grounding.lexicon.right_sign'))} of it of the right sign",
+            beside=beside("{} of it of the right sign", "grounding.lexicon.right_sign"),
         ),
         Figure(
             "grounding.lexicon.right_sign",

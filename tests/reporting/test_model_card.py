@@ -73,6 +73,7 @@ def test_the_worst_of_many_and_what_is_taken_for_what(tmp_path: Path) -> None:
 def test_a_card_without_results_says_that_grounding_was_not_measured(tmp_path: Path) -> None:
     text = card(tmp_path, {})
     assert "## Figures" not in text and "none were measured here" in text
+    assert "none were measured here" not in card(tmp_path, build_results())
 
 
 def test_values_cannot_break_a_table() -> None:

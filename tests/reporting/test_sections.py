@@ -72,6 +72,17 @@ def test_any_key_may_be_missing(build: Callable[[], dict[str, Any]]) -> None:
                     assert changed <= {"heaviest token"}, (key, below)  # which the lexicon also has
 
 
+def test_what_goes_beside_a_figure_is_left_out_where_it_was_not_measured() -> None:
+    """A dash in a sentence says less than no sentence."""
+    results = build_results() | {"completeness": {"0.1": {"accuracy": 0.8}}, "dla": {"max_error": 1e-6}}
+    results["grounding"]["lexicon"] = {"coverage": 0.4}
+    results |= {key: None for key in ("accuracy_interval", "dense", "vocab_size")}
+    del results["active_tokens"]["p95"]
+    assert not any(figure.beside for figure in all_figures(results))
+    results = build_tagging_results() | {"topk_per_position": {"20": {"f1": 0.8}}}
+    assert by_title(headline(results))["entity F1, 20 tokens"].beside == ""
+
+
 def test_headline_figures_are_not_repeated_in_sections() -> None:
     results = build_results()
     first, others = by_title(headline(results)), [figure for part in sections(results) for figure in part.figures]
