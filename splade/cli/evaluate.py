@@ -13,7 +13,6 @@ from splade.cli.errors import reports_errors
 from splade.cli.figures_file import check_output, write_figures
 from splade.cli.options import ModelFolder, Sets
 from splade.models.folder import check_model_folder
-from splade.reporting.results_table import print_results
 from splade.utils.startup import startup
 
 
@@ -34,6 +33,7 @@ def evaluate(
     """Measure a saved model on a test split."""
     check_model_folder(model)
     with startup():  # seconds of imports, once it is known that there is a model
+        from splade.reporting.results_table import print_results
         from splade.saved_model_evaluation import evaluate_saved
 
     if output is not None:

@@ -1,8 +1,7 @@
 """What people ask a model, as methods: `predict`, `predict_proba`, `explain`, `tag`.
 
 Texts are any collection of strings: a list, a tuple, a pandas Series (whose answers are a Series with its index), a
-numpy array, a generator. The answers are those of `splade.inference` and `splade.tagging`. These are built on models,
-so they are imported only when asked for: nothing else here looks in that direction.
+numpy array, a generator. The answers are those of the functions of the same purpose that the package itself offers.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from torch import Tensor
 
+import splade  # which loads its functions when they are first used: they are built on models
 from splade.models.encoder import SparseSequence
 from splade.models.state import TagCircuitState
 
@@ -27,15 +27,11 @@ class TextMethods:
 
         `options`: `batch_size`, as in `splade.inference.predict`.
         """
-        from splade import inference
-
-        return inference.predict(self, texts, **options)  # type: ignore[arg-type]
+        return splade.predict(self, texts, **options)  # type: ignore[arg-type]
 
     def predict_proba(self, texts: Iterable[str], **options: Any) -> np.ndarray:
         """(N, C) a classifier's probabilities of all labels, in the order of `labels`."""
-        from splade import inference
-
-        return inference.predict_proba(self, texts, **options)  # type: ignore[arg-type]
+        return splade.predict_proba(self, texts, **options)  # type: ignore[arg-type]
 
     def explain(self, texts: Iterable[Any], target: str | None = None, **options: Any) -> Any:
         """Why: the predicted label's logit, or that of `target`, as an exact sum of words; an `Explanation` of each
@@ -43,9 +39,7 @@ class TextMethods:
 
         `options`: as in `splade.inference.explain`.
         """
-        from splade import inference
-
-        return inference.explain(self, texts, target, **options)  # type: ignore[arg-type]
+        return splade.explain(self, texts, target, **options)  # type: ignore[arg-type]
 
     @overload
     def tag(self, texts: SparseSequence, words: Tensor | None = None) -> TagCircuitState: ...
@@ -60,9 +54,7 @@ class TextMethods:
         """
         if isinstance(texts, SparseSequence):
             return self.tag_words(texts, words)
-        from splade import tagging
-
-        return tagging.tag_batch(self, texts, **options)  # type: ignore[call-overload]
+        return splade.tag_batch(self, texts, **options)  # type: ignore[call-overload]
 
     def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
         """The decision on every word; the model's own."""
