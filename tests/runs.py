@@ -43,7 +43,16 @@ TINY: dict[str, object] = {
 
 
 #: What a finished run leaves in its folder, beside who holds it.
-RUN_FILES = ("config.yaml", "model", "checkpoints", "metrics.jsonl", "results.json", "report.html", "README.md")
+RUN_FILES = (
+    "config.yaml",
+    "model",
+    "checkpoints",
+    "metrics.jsonl",
+    "measures",
+    "results.json",
+    "report.html",
+    "README.md",
+)
 
 
 def write_csv(

@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from splade import pipelines
 from splade.models import saving
+from splade.pipelines import outputs
 from splade.training import checkpoint
 from splade.training.checkpoint import TENSORS, list_checkpoints
 from tests.runs import LABELS, ToyRun, expect_sentence, run_cli, sets, tiny_config, write_csv, write_reviews
@@ -259,7 +259,7 @@ class TestFullDisk:
     def test_under_the_report(
         self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: Callable[..., None]
     ) -> None:
-        monkeypatch.setattr(pipelines, "write_report", full_disk)
+        monkeypatch.setattr(outputs, "write_report", full_disk)
         self.check(toy_run, tmp_path, "a file could not be read or written", "untouched")
         assert (tmp_path / "model").exists()
 

@@ -21,7 +21,7 @@ LAYERS = (
     "evaluation",
     "reporting",
     "run_folder",
-    "pipelines saved_model_evaluation",
+    "pipelines",
     "studies",
     "cli",
     "__main__ scripts",

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from splade import pipelines
-from splade.models import support
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import prepare, run_experiment, setup_and_train
+from splade.models.supports import neighbourhood
+from splade.pipelines import dense_trainer, outputs, preparation, prepare, run_experiment, setup_and_train
 from splade.training import loop
 from splade.training.checkpoint import Checkpoint
 from splade.training.loop import Trainer
@@ -31,7 +30,7 @@ from tests.runs import (
 
 class TestRepeats:
     def test_the_same_seed_gives_the_same_bytes(self, toy_run: ToyRun, tmp_path: Path) -> None:
-        run = setup_and_train(toy_run.config(tmp_path))
+        run = setup_and_train(toy_run.config(tmp_path)).prepared
         assert weights(tmp_path) == weights(toy_run.folder)
         loaded = LexicalSAE.from_pretrained(tmp_path / "model")
         batch = next(iter(run.test.in_order(48, torch.device("cpu"))))
@@ -46,7 +45,7 @@ class TestRepeats:
     def test_thresholds_start_from_a_seeded_sample_for_the_target_asked_for(
         self, toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pipelines, "CALIBRATION_ROWS", 16)
+        monkeypatch.setattr(preparation, "CALIBRATION_ROWS", 16)
         starts = []
         for seed, target in ((1, 1), (1, 1), (2, 1), (1, 2)):
             run = prepare(toy_run.config(tmp_path, seed=seed, training__active_target=target))
@@ -60,8 +59,8 @@ class TestRepeats:
         def too_long(*_: object) -> None:
             raise AssertionError("this takes long")
 
-        monkeypatch.setattr(support, "_nearest_words", too_long)
-        monkeypatch.setattr(pipelines, "calibrate", too_long)
+        monkeypatch.setattr(neighbourhood, "_nearest_words", too_long)
+        monkeypatch.setattr(preparation, "calibrate", too_long)
         config = toy_run.config(tmp_path, model__support="neighbourhood")
         ready = prepare(config, dry_run=True)
         assert ready.trainer.total == 16
@@ -73,7 +72,7 @@ class TestRepeats:
     def test_the_texts_explained_in_the_report_follow_the_seed(self, toy_run: ToyRun, tmp_path: Path) -> None:
         run, explained = prepare(toy_run.config(tmp_path, evaluation__explain_samples=3)), []
         for seed in (1, 1, 2):
-            found = pipelines._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
+            found = outputs._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
             explained.append([each.text for each in found])
         assert explained[0] == explained[1] != explained[2] and len(explained[0]) == 3
 
@@ -81,7 +80,7 @@ class TestRepeats:
         run, starts = prepare(toy_run.config(tmp_path)), []
         for drawn in range(2):
             torch.manual_seed(drawn)
-            starts.append(pipelines.dense_trainer(run, tmp_path / "dense").model.head.fc1.weight)  # type: ignore[union-attr]
+            starts.append(dense_trainer(run, tmp_path / "dense").model.head.fc1.weight)  # type: ignore[union-attr]
         assert torch.equal(*starts)
 
     def test_other_test_texts_change_nothing_that_is_trained(self, toy_run: ToyRun, tmp_path: Path) -> None:

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from splade import pipelines
 from splade.config.load import load_config
 from splade.config.schema import Config
 from splade.data.types import Dataset, TaggedSplit
 from splade.errors import ModelError
-from splade.evaluation.entities import entity_scores
+from splade.evaluation.entity_scores import entity_scores
+from splade.evaluation.scores import score_decisions
 from splade.inference import predict_batch
 from splade.models.lexical_sae import LexicalSAE, check_task
-from splade.pipelines import run_experiment
+from splade.pipelines import preparation, run_experiment, setup_and_train
+from splade.run_folder import run_id
 from splade.tasks import TaggingTask
 from tests.builders import TAGS, build_backbone_folder, build_tokenizer, tagged_sentences
 from tests.runs import ToyRun, overrides, read_json, weights
@@ -32,7 +33,7 @@ def sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Toy sentences in the place of files."""
     parts = [TaggedSplit(*tagged_sentences(size, seed)) for seed, size in enumerate((64, 16, 24))]
     dataset = Dataset("toy", "Toy sentences.", TAGS, *parts)
-    monkeypatch.setattr(pipelines, "load_dataset", lambda data, seed, task: dataset)
+    monkeypatch.setattr(preparation, "load_dataset", lambda data, seed, task: dataset)
 
 
 def config(backbone: Path, output: Path, **changes: object) -> Config:
@@ -62,7 +63,7 @@ def test_leaves_figures_of_entities_and_a_model_that_knows_its_task(
         check_task(LexicalSAE.from_pretrained(toy_run.folder / "model"), "tagging")
 
     again = tmp_path / "again"
-    pipelines.setup_and_train(config(backbone, again))
+    setup_and_train(config(backbone, again))
     assert weights(again) == weights(tmp_path / "out")
 
 
@@ -71,18 +72,19 @@ def test_a_dense_tagger_is_decoded_as_a_sparse_one_is() -> None:
     logits = torch.randn(len(task.labels), len(TAGS), generator=torch.Generator().manual_seed(0))
     decoded = task.decode(logits)
     assert (decoded != logits.argmax(-1).numpy()).any()
-    assert pipelines._scores(task, logits, TAGS) == asdict(entity_scores(task, decoded))
+    assert score_decisions(task, TAGS, task.decide_classes(logits)) == asdict(entity_scores(task, decoded))
 
 
 def test_a_run_of_the_other_task_is_another_run(backbone: Path, tmp_path: Path) -> None:
-    dataset = pipelines.load_dataset(None, 0, "tagging")  # type: ignore[arg-type]
-    ids = {pipelines.run_id(config(backbone, tmp_path, task=task), dataset) for task in ("tagging", "classification")}
+    dataset = preparation.load_dataset(None, 0, "tagging")  # type: ignore[arg-type]
+    ids = {run_id(config(backbone, tmp_path, task=task), dataset) for task in ("tagging", "classification")}
     assert len(ids) == 2
 
 
 def test_a_classifier_is_the_start_of_a_tagger(toy_run: ToyRun, tmp_path: Path) -> None:
     classifier = LexicalSAE.from_pretrained(toy_run.folder / "model")
-    run = pipelines.setup_and_train(config(toy_run.folder / "model", tmp_path / "out", training__learning_rate=1e-9))
+    changes = {"training__learning_rate": 1e-9}
+    run = setup_and_train(config(toy_run.folder / "model", tmp_path / "out", **changes)).prepared
     assert (run.model.task, run.model.labels) == ("tagging", TAGS)
     for name, weight in run.model.backbone.named_parameters():  # a learning rate of next to nothing: as they began
         torch.testing.assert_close(weight, classifier.backbone.get_parameter(name), rtol=0, atol=1e-6)

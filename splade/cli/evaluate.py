@@ -33,8 +33,8 @@ def evaluate(
     """Measure a saved model on a test split."""
     check_model_folder(model)
     with startup():  # seconds of imports, once it is known that there is a model
+        from splade.pipelines.saved_model import evaluate_saved
         from splade.reporting.results_table import print_results
-        from splade.saved_model_evaluation import evaluate_saved
 
     if output is not None:
         check_output(output)

@@ -53,8 +53,8 @@ def _command(name: str, help_: str) -> Callable[..., None]:
         dry_run: DryRun = False,
     ) -> None:
         from splade.studies.compare import compare
-        from splade.studies.kinds import variations_of
         from splade.studies.study import check_study, held_study
+        from splade.studies.variations import variations_of
 
         settings = load_study(config, set_, seeds)
         if dry_run:

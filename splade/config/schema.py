@@ -180,7 +180,7 @@ class LossWeights:
     """Words keep meaning themselves, in the way ``training.anchor`` says."""
 
 
-@open_to("anchor", "optimizer")
+@open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss")
 @dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
 class TrainingConfig(OpenSection):
     """The two-phase training: first cross-entropy alone, then circuit losses under a constraint on it."""
@@ -252,22 +252,17 @@ class TrainingConfig(OpenSection):
         return self
 
 
-@dataclass(config=SETTINGS, frozen=True)
-class EvaluationConfig:
+@open_to("measure")
+@dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
+class EvaluationConfig(OpenSection):
     """What is measured after training, always on the test split."""
 
-    measures: Annotated[list[Text], Field(min_length=1)] | None = None
+    measures: Annotated[list[str], Choices("measure")] | None = None
     """Names of the measures to take, such as ``completeness``; null: all that are for the task."""
     dense_baseline: Flag = False
     """Also train the same backbone with an ordinary head, on the same data and budget."""
     batch_size: PositiveInt = 64
     """Texts a batch."""
-    completeness_shares: Annotated[list[Share], Field(min_length=1)] = field(
-        default_factory=lambda: [0.01, 0.05, 0.1, 0.2, 0.5]
-    )
-    """Shares of the active tokens kept when measuring how complete a circuit is."""
-    lexicon: Text | None = None
-    """People's word ratings to compare signs with: a file of word, tab, rating lines, or ``vader``; null: none."""
     explain_samples: NonNegativeInt = 10
     """Texts explained in the report."""
     max_samples: Samples = ALL_ROWS

@@ -18,20 +18,8 @@ From then on ``model.gate: leaky`` and ``model.leak: 0.2`` are settings as any o
 
 A section of the schema says by ``open_to`` which kinds of variants may add settings to it, and ``KINDS`` where each
 kind's registry is; that module is imported when it is first asked, so that settings stay below models in the order of
-imports, and a command that needs no model loads none. For a kind ``measure`` of the section ``evaluation``::
-
-    "measure": "splade.evaluation.measures:MEASURES",  # a line of KINDS
-
-    @open_to("measure")
-    @dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
-    class EvaluationConfig(OpenSection): ...
-
-    @MEASURES.register("completeness", CompletenessSettings)  # a function has no attribute Settings
-    def completeness(model, task, settings: CompletenessSettings): ...
-
-    make(MEASURES, "completeness", config.evaluation, model, task)  # calls it, with its settings at the end
-
-Who needs a variant's settings without making it asks the section for them: ``section.of(CompletenessSettings)``.
+imports, and a command that needs no model loads none. A function has no attribute ``Settings``, so it names them when
+it is registered. Who needs a variant's settings without making it asks the section: ``section.of(LeakySettings)``.
 """
 
 from __future__ import annotations
@@ -55,9 +43,13 @@ KINDS = {
     "gate": "splade.models.layers.activation:GATES",
     "pooling": "splade.models.pooling:POOLINGS",
     "head": "splade.models.heads:HEADS",
+    "completeness loss": "splade.circuits.losses:COMPLETENESS",
+    "separation loss": "splade.circuits.losses:SEPARATIONS",
+    "sparsity loss": "splade.circuits.sparsity:SPARSITIES",
     "recipe": "splade.training.recipes:RECIPES",
     "anchor": "splade.training.anchors:ANCHORS",
     "optimizer": "splade.training.optim:OPTIMIZERS",
+    "measure": "splade.evaluation.measures:MEASURES",
 }
 """Where the registry of each kind is: the module that has all its variants once it is imported, and the name there."""
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as settings_dataclass
 
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter
+from splade.config.numbers import Share
+from splade.config.variants import SETTINGS
 from splade.evaluation.figure import (
     DIVERGENCE,
     SHARE,
@@ -57,9 +62,12 @@ def _random(key: str) -> Callable[[Results], str]:
 
 
 def _table(results: Results) -> Grid | None:
-    kept = {f"{100 * float(share):g} %": row for share, row in (find(results, _shown(results)) or {}).items()}
-    for number, row in (find(results, f"{_shown(results)}_tokens") or {}).items():
-        kept[f"{number} token{'s' if number != '1' else ''}"] = row
+    shares, tokens = (
+        sorted((find(results, key) or {}).items(), key=lambda kept: float(kept[0]))
+        for key in (_shown(results), f"{_shown(results)}_tokens")
+    )
+    kept = {f"{100 * float(share):g} %": row for share, row in shares}
+    kept |= {f"{number} token{'s' if number != '1' else ''}": row for number, row in tokens}
     forms = {"accuracy": SHARE, "random_accuracy": SHARE, "kl": DIVERGENCE}
     rows = [[Cell(name), *(Cell(form.show(row.get(key))) for key, form in forms.items())] for name, row in kept.items()]
     return Grid(["kept", "strongest", "random", "KL to the whole"], rows)
@@ -80,10 +88,21 @@ def _curves(results: Results) -> Curves | None:
     return Curves("% of active tokens kept", "accuracy (%)", lines, levels, log_x=True)
 
 
+@settings_dataclass(config=SETTINGS, frozen=True)
+class CompletenessSettings:
+    """What is kept."""
+
+    completeness_shares: Annotated[list[Share], Field(min_length=1)] = field(
+        default_factory=lambda: [0.01, 0.05, 0.1, 0.2, 0.5]
+    )
+    """Shares of the active tokens kept when measuring how complete a circuit is."""
+
+
 @MEASURES.register("completeness")
 class Completeness(Measure[CompletenessResult]):
     """Accuracy and divergence when each row keeps a few of its active tokens."""
 
+    Settings = CompletenessSettings
     title = "Completeness"
     about = (
         "Only some of each {unit}'s active tokens are kept, those with the largest contribution; of a tagger, at the "
@@ -174,7 +193,7 @@ class Completeness(Measure[CompletenessResult]):
 
     def _meters(self) -> tuple[CompletenessMeter[float], CompletenessMeter[int]]:
         model, seed = self.scope.model, self.scope.seed
-        shares = CompletenessMeter(model, self.scope.config.completeness_shares, seed)
+        shares = CompletenessMeter(model, self.scope.config.of(CompletenessSettings).completeness_shares, seed)
         return shares, CompletenessMeter(model, list(CIRCUIT_TOKENS), seed)
 
     def update(self, seen: Seen) -> None:

@@ -47,8 +47,8 @@ class InputShare(Measure[InputShareResult]):
     figures = (
         Figure(
             "grounding.input_share",
-            "on words that stand there",
-            "Share of the contribution from words that are in the {unit}; of a tagger, from the word itself.",
+            "on words of the input",
+            "Share of the contribution from words that stand there; of a tagger, from the word itself.",
             column="input_share",
             panel=True,
         ),

@@ -108,6 +108,8 @@ class Measure(Declared, ABC, Generic[Result]):
     reads: ClassVar[Reads] = "explained rows"
     section: ClassVar[str] = ""
     """The key under which its results stand; empty: at the top."""
+    Settings: ClassVar[type[Any] | None] = None
+    """Its own settings, a dataclass, which then stand in the section `evaluation`; None: it has none."""
     version: ClassVar[int] = 1
     """Raised when it comes to compute something else, so that what was measured before is measured again."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from splade.evaluation.figure import Curves, Figure, Grid, Histogram, Results, find, is_number, percent
 from splade.evaluation.measures import declared
@@ -75,7 +75,10 @@ def sections(results: Results) -> list[Section]:
                 section.tables.append(ShownTable(spoken(table.title, results), grid, table.brief))
         for drawing in one.drawings:
             if (content := drawing.read(results)) is not None:
-                title, caption = spoken(drawing.title, results), spoken(drawing.caption, results)
+                title, caption, x, y = (
+                    spoken(text, results) for text in (drawing.title, drawing.caption, content.x, content.y)
+                )
+                content = replace(content, x=x, y=y)
                 section.drawings.append(ShownDrawing(drawing.name, title, caption, content))
     return [each for each in by_title.values() if each.figures or each.tables or each.drawings]
 

@@ -31,12 +31,12 @@ from splade.inference import BATCH_SIZE, explain_model
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.starting_point import load_backbone
 from splade.run_folder import fingerprint
-from splade.studies.kinds import Variation
 from splade.studies.linear import VECTORIZERS, measure_linear
 from splade.studies.plots import draw_variations
 from splade.studies.study import Part, check_classification, run_study
 from splade.studies.summary import Column, measured, rows_of, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
+from splade.studies.variations import Variation
 from splade.utils.atomic import write_json
 from splade.utils.cuda import pick_device
 

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from splade.config.schema import TrainingConfig
+from splade.config.variants import make
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import frozen_copy
 from splade.models.encoder import SparseSequence
@@ -159,9 +161,11 @@ class Register(Anchor):
         return absent_share + F.relu(share - LARGEST_SHARE).sum()
 
 
-def make_anchor(name: str | None, model: Model) -> Anchor | None:
-    """The anchor of that name; None for ``none``, and for a dense head, which has no words to hold."""
-    return ANCHORS.get(name)(model) if name not in (None, "none") and is_lexical(model) else None
+def make_anchor(config: TrainingConfig, model: Model) -> Anchor | None:
+    """The anchor that the settings name; None for ``none``, and for a dense head, which has no words to hold."""
+    if config.anchor in (None, "none") or not is_lexical(model):
+        return None
+    return make(ANCHORS, config.anchor, config, model)
 
 
 def _neighbourhood(model: LexicalModel) -> NeighbourhoodSupport:

@@ -20,10 +20,11 @@ from splade.circuits.losses import (
 )
 from splade.circuits.sparsity import SPARSITIES
 from splade.config.schema import TrainingConfig
+from splade.config.variants import make
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel, Model, is_lexical
-from splade.models.state import CircuitState, TagCircuitState
+from splade.models.state import CircuitState
 from splade.training.anchors import Anchor
 from splade.training.distillation import DenseTeacher
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
@@ -65,9 +66,9 @@ class Objective(nn.Module):
         self.anchor = anchor
         self.config, self.recipe, self.vocab_size = config, RECIPES.get(config.recipe), vocab_size
         if self.recipe.separation:
-            self.separation = SEPARATIONS.get(self.recipe.separation)(num_classes, vocab_size)
+            self.separation = make(SEPARATIONS, self.recipe.separation, config, num_classes, vocab_size)
         if self.recipe.sparsity:
-            self.sparsity = SPARSITIES.get(self.recipe.sparsity)(vocab_size, config.active_target)
+            self.sparsity = make(SPARSITIES, self.recipe.sparsity, config, vocab_size, config.active_target)
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
         self.uncertainty = UncertaintyWeights(self.recipe.circuit_losses) if self.recipe.uncertainty else None
@@ -95,8 +96,8 @@ class Objective(nn.Module):
         `sequence`: what `state` was computed from, for teacher and anchor to read. `chosen` (K,): the rows whose
         circuits are looked at, for all; None: each its own.
         """
-        if isinstance(state, TagCircuitState):
-            sequence = state.sequence
+        if is_lexical(model) and state.read_from is not None:
+            sequence = state.read_from
         ce = self.cross_entropy(state.logits, labels)
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
         loss = ce.sum()
@@ -124,8 +125,8 @@ class Objective(nn.Module):
         sample, sample_labels = (state, labels) if chosen is None else (state.take(chosen), labels[chosen])
         attribution = compute_attribution_tensor(sample, sample_labels)
         if self.recipe.completeness:
-            completeness, share = COMPLETENESS.get(self.recipe.completeness), self.config.sparsity_target
-            terms["completeness"] = completeness(model, sample, attribution, share, sample_labels)
+            parts = model, sample, attribution, self.config.sparsity_target, sample_labels
+            terms["completeness"] = make(COMPLETENESS, self.recipe.completeness, self.config, *parts)
         if self.recipe.separation:
             terms["separation"] = self.separation(attribution, sample_labels)
             sums, counts = self.separation.class_sums(attribution, sample_labels)

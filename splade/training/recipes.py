@@ -7,6 +7,7 @@ from typing import Any
 
 from splade.config.schema import Anchor, Config, Gate, LossWeights, ModelConfig
 from splade.registry import Registry
+from splade.task_description import describe
 
 CIRCUIT_LOSSES = ("completeness", "separation", "sparsity", "sharpness", "frequency")
 
@@ -112,8 +113,7 @@ def without_effect(config: Config) -> list[str]:
     idle = {f"training.loss_weights.{name}": f"the recipe '{training.recipe}' has no such loss" for name in lacking}
     if resolved(config).training.anchor == "none":
         idle["training.loss_weights.anchor"] = "there is no anchor (training.anchor)"
-    if config.task == "classification":
-        idle |= dict.fromkeys(("model.topk_per_position", "model.word_pieces"), "it is for tagging")
+    idle |= describe(config.task).idle_settings
     idle = {name: reason for name, reason in idle.items() if name in _changed(config)}
     for section, settings in {"model": config.model, "training": training}.items():
         idle |= {f"{section}.{name}": declared.absent for name, declared in settings.idle().items()}

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from splade.circuits.geco import GECOController, bound_from_accuracy
 from splade.config.numbers import is_auto
 from splade.config.schema import TrainingConfig
+from splade.config.variants import make
 from splade.errors import TrainingError
 from splade.models.protocol import Model, is_lexical
 from splade.tasks import Task
@@ -65,7 +66,7 @@ class Learner:
         self.seed, self.total, self.step = seed, total, 0
         torch.manual_seed(seed)  # every process begins with the same dense teacher
         # Before anything is restored: an anchor holds on to the model as it starts.
-        anchor = make_anchor(config.anchor, model)
+        anchor = make_anchor(config, model)
         columns, width = (model.vocab_size, model.backbone.hidden_size) if is_lexical(model) else (0, 0)
         self.objective = Objective(len(model.labels), columns, config, width, anchor).to(processes.device)
         self.thresholds, self.centralised = thresholds(model), centralised_parameters(model)
@@ -79,7 +80,8 @@ class Learner:
     def learn_at(self, rate: float) -> None:
         """Set the backbone's learning rate, before the first step."""
         groups = parameter_groups([self.model, self.objective], replace(self.config, learning_rate=rate))
-        self.optimizer = OPTIMIZERS.get(self.config.optimizer)(groups, self.config.lr_warmup_steps, self.total)
+        steps = self.config.lr_warmup_steps, self.total
+        self.optimizer = make(OPTIMIZERS, self.config.optimizer, self.config, groups, *steps)
         self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         self.learning_rate = rate
 

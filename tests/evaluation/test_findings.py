@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from splade.evaluation.artefacts import Artefact
-from splade.evaluation.entities import Entities, EntityScores
-from splade.evaluation.findings import class_findings, contribution_findings, entity_findings
-from splade.evaluation.per_class import ClassScores, ConfusionMeter, class_scores
-from splade.evaluation.registers import Heaviest, HeaviestToken
+from splade.evaluation.class_scores import ClassScores, ConfusionMeter, class_findings, class_scores
+from splade.evaluation.entity_scores import Entities, EntityScores, entity_findings
+from splade.evaluation.heaviest_words import word_findings
+from splade.evaluation.registers import Heaviest, HeaviestToken, register_findings
 from splade.evaluation.word_weights import WordWeight
 
 
@@ -77,35 +77,37 @@ class TestEntities:
         assert found.startswith("With 40 entities in the test split, recall is only known to lie between")
 
 
-class TestContributions:
+class TestRegisters:
     def heaviest(self, share: float, of_class: float = 0.2, rows: int = 100) -> Heaviest:
         return Heaviest("user", share, 300, {"normal": HeaviestToken("user", of_class, rows)})
 
     @pytest.mark.parametrize("share", [0.02, 0.06])  # SST-2
     def test_an_ordinary_token(self, share: float) -> None:
-        assert contribution_findings(self.heaviest(share)) == contribution_findings(None) == []
+        assert register_findings(self.heaviest(share)) == register_findings(None) == []
 
     def test_a_register(self) -> None:
-        (found,) = contribution_findings(self.heaviest(0.27, of_class=0.6))
+        (found,) = register_findings(self.heaviest(0.27, of_class=0.6))
         assert found.startswith("The token 'user' carries 27.0 % of all contribution,")
         assert "training.anchor=register" in found
 
     def test_a_register_of_one_class(self) -> None:
-        (found,) = contribution_findings(self.heaviest(0.05, of_class=0.6))
+        (found,) = register_findings(self.heaviest(0.05, of_class=0.6))
         assert found.startswith("The token 'user' carries 60.0 % of the contribution to 'normal',")
-        assert contribution_findings(self.heaviest(0.05, of_class=0.6, rows=5)) == []  # of five texts, chance
+        assert register_findings(self.heaviest(0.05, of_class=0.6, rows=5)) == []  # of five texts, chance
 
+
+class TestWords:
     def test_a_word_that_decides_alone(self) -> None:
-        (found,) = contribution_findings(None, [WordWeight("free", 0.4, "spam"), WordWeight("win", 0.1, None)])
+        (found,) = word_findings(WordWeight("free", 0.4, "spam"), [])
         assert "'free' of the texts carries 40.0 % of all contribution, most of it for 'spam', so" in found
-        (found,) = contribution_findings(None, [WordWeight("free", 0.4, None)])
+        (found,) = word_findings(WordWeight("free", 0.4, None), [])
         assert "40.0 % of all contribution, so" in found
-        assert contribution_findings(None, [WordWeight("card", 0.14, None)]) == []
+        assert word_findings(WordWeight("card", 0.14, None), []) == word_findings(None, []) == []
 
     def test_artefacts_are_one_sentence_and_a_word_is_told_once(self) -> None:
         words = ["user", "br", "the", "x", ","]
         some = [Artefact(word, 0.4 - 0.05 * n, "normal" if n else None, "markup") for n, word in enumerate(words)]
-        (found,) = contribution_findings(None, some[:1], some)
+        (found,) = word_findings(some[0], some)
         assert "'user' (markup; 40.0 %), 'br' (markup; 35.0 %, most of it for 'normal')" in found
         assert "'the' (markup; 30.0 %, most of it for 'normal') and 2 more;" in found
 

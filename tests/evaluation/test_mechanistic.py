@@ -13,7 +13,18 @@ from splade.circuits.core import CircuitState
 from splade.config.schema import EvaluationConfig
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
-from splade.evaluation.mechanistic import dla_errors, evaluate, predictions
+from splade.evaluation.class_scores import ClassScoreMeasure
+from splade.evaluation.completeness import Completeness
+from splade.evaluation.frozen_share import FrozenShare
+from splade.evaluation.heaviest_words import HeaviestWords
+from splade.evaluation.identity import Identity
+from splade.evaluation.input_share import InputShare
+from splade.evaluation.lexicon import Lexicon
+from splade.evaluation.mechanistic import Evaluation, all_logits, dla_errors, evaluate
+from splade.evaluation.registers import Registers
+from splade.evaluation.self_activation import SelfActivation
+from splade.evaluation.separation import Separation
+from splade.evaluation.sparsity import Sparsity
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.heads import LinearRegion
@@ -68,8 +79,8 @@ class TestIdentity:
 
         monkeypatch.setattr(model, part, wrong)
         found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1, frozen=None)
-        assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
-        assert found.dla.mean_error == pytest.approx(0.125, abs=1e-4)
+        assert found[Identity].max_error == pytest.approx(0.25, abs=1e-4)
+        assert found[Identity].mean_error == pytest.approx(0.125, abs=1e-4)
 
 
 class TestEvaluate:
@@ -80,44 +91,50 @@ class TestEvaluate:
             state = model.classify(model(*encode(model, texts)))
         right = state.logits.argmax(-1) == torch.tensor(labels)
         active = (state.sparse_vector > 0).sum(1).double()
-        assert found.accuracy == pytest.approx(float(right.double().mean()))
-        assert found.evaluated == 30
-        assert found.dla.max_error <= 1e-5
-        assert found.active_tokens.mean == pytest.approx(float(active.mean()))
-        assert (found.active_tokens.p50, found.active_tokens.max) == (float(active.quantile(0.5)), int(active.max()))
-        assert sum(found.active_tokens.histogram["counts"]) == 30
-        assert found.sparsity == pytest.approx(1 - float(active.mean()) / model.vocab_size)
-        assert found.completeness[1.0].accuracy == pytest.approx(found.accuracy)
-        assert found.completeness[1.0].kl == pytest.approx(0.0, abs=1e-6)
-        assert found.completeness[0.1].kl > 0
-        assert 0 < found.grounding.input_share < 1
-        assert found.grounding.frozen_share is None and found.grounding.lexicon is None
+        assert found[ClassScoreMeasure].accuracy == pytest.approx(float(right.double().mean()))
+        assert found.rows == found.to_json()["evaluated"] == 30
+        assert found[Identity].max_error <= 1e-5
+        tokens, kept = found[Sparsity].active_tokens, found[Completeness].rows.shares
+        assert tokens.mean == pytest.approx(float(active.mean()))
+        assert (tokens.p50, tokens.max) == (float(active.quantile(0.5)), int(active.max()))
+        assert sum(tokens.histogram["counts"]) == 30
+        assert found[Sparsity].sparsity == pytest.approx(1 - float(active.mean()) / model.vocab_size)
+        assert found[Sparsity].subsets == found[Completeness].subsets == {}
+        assert kept[1.0].accuracy == pytest.approx(found[ClassScoreMeasure].accuracy)
+        assert kept[1.0].kl == pytest.approx(0.0, abs=1e-6)
+        assert kept[0.1].kl > 0
+        assert 0 < found[InputShare].input_share < 1
+        assert found[FrozenShare].frozen_share is None
+        assert Lexicon not in found.results and "lexicon" not in found.to_json()["grounding"]
 
     def test_who_carries_most_is_measured_without_a_lexicon(self, model: LexicalSAE) -> None:
         texts, labels = toy_reviews(30)
-        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1, frozen=None).grounding
+        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1, frozen=None)
+        heaviest, word = found[Registers].heaviest, found[HeaviestWords].heaviest_word
         with torch.no_grad():
             state = model.classify(model(*encode(model, texts)))
             sizes = compute_attribution_tensor(state, state.logits.argmax(-1)).to_dense().abs().sum(0)  # (V,)
-        assert found.heaviest is not None and found.heaviest.token == model.vocabulary.names[int(sizes.argmax())]
-        assert found.heaviest.share == pytest.approx(float(sizes.max() / sizes.sum()), abs=1e-5)
-        assert found.heaviest.rows == sum(of.rows for of in found.heaviest.by_class.values()) == 30
-        assert found.heaviest_word is not None and any(found.heaviest_word.word in text for text in texts)
+        assert heaviest is not None and heaviest.token == model.vocabulary.names[int(sizes.argmax())]
+        assert heaviest.share == pytest.approx(float(sizes.max() / sizes.sum()), abs=1e-5)
+        assert heaviest.rows == sum(of.rows for of in heaviest.by_class.values()) == 30
+        assert word is not None and any(word.word in text for text in texts)
 
     def test_a_label_that_is_never_given_is_a_finding(self, model: LexicalSAE) -> None:
         texts, _ = toy_reviews(60)
-        given, _ = predictions(model, task(model, texts, [0] * 60), 8)
+        unlabelled = task(model, texts, [0] * 60)
+        given = unlabelled.decide_classes(all_logits(model, unlabelled, 8))
         majority, minority = (model.labels[number] for number in (given[0], 1 - given[0]))
         same = [text for text, number in zip(texts, given, strict=True) if number == given[0]]
         labels = [int(given[0])] * (len(same) - 4) + [int(1 - given[0])] * 4
         found = evaluate(model, task(model, same, labels), CONFIG, share=0.1, frozen=None)
-        assert found.per_class[minority].recall == 0.0 and found.per_class[minority].predicted == 0
-        assert f"no more than the {100 * found.accuracy:.1f} % of always answering '{majority}'" in found.findings[0]
+        scores = found[ClassScoreMeasure]
+        assert scores.per_class[minority].recall == 0.0 and scores.per_class[minority].predicted == 0
+        assert f"no more than the {100 * scores.accuracy:.1f} % of always answering '{majority}'" in found.findings[0]
         assert found.findings[1].startswith(f"Never given to any text: the label '{minority}' (4 test texts)")
 
     def test_circuits_are_of_the_share_asked_for(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(20))
-        small, whole = (evaluate(model, texts, CONFIG, share=share, frozen=None).separation for share in (0.1, 1.0))
+        small, whole = (evaluate(model, texts, CONFIG, share=share, frozen=None)[Separation] for share in (0.1, 1.0))
         assert small.overlap == whole.overlap == pytest.approx(whole.size_cosine)
         assert small.size_cosine != pytest.approx(whole.size_cosine, abs=1e-3)
 
@@ -127,11 +144,12 @@ class TestEvaluate:
             evaluate(model, texts, dataclasses.replace(CONFIG, batch_size=size), share=0.1, frozen=None)
             for size in (20, 3)
         )
-        assert one.separation.cosine == pytest.approx(many.separation.cosine, abs=1e-5)
-        assert one.separation.within_cosine == pytest.approx(many.separation.within_cosine, abs=1e-5)
-        assert one.grounding.input_share == pytest.approx(many.grounding.input_share, abs=1e-5)
-        assert one.completeness[0.1].kl == pytest.approx(many.completeness[0.1].kl, abs=1e-5)
-        assert one.active_tokens == many.active_tokens
+        assert one[Separation].cosine == pytest.approx(many[Separation].cosine, abs=1e-5)
+        assert one[Separation].within_cosine == pytest.approx(many[Separation].within_cosine, abs=1e-5)
+        assert one[InputShare].input_share == pytest.approx(many[InputShare].input_share, abs=1e-5)
+        kept = [found[Completeness].rows.shares[0.1] for found in (one, many)]
+        assert kept[0].kl == pytest.approx(kept[1].kl, abs=1e-5)
+        assert one[Sparsity] == many[Sparsity]
 
     def test_with_everything(self, model: LexicalSAE, tmp_path: Path) -> None:
         (tmp_path / "ratings").write_text("good\t2\ncharming\t3\nawful\t-3\ndull\t-2\n")
@@ -146,34 +164,40 @@ class TestEvaluate:
             frozen=frozen,
             advance=told.append,
         )
-        assert (found.evaluated, found.grounding.texts, sum(told)) == (12, 12, 20)
-        assert found.grounding.lexicon is not None and 0 < found.grounding.lexicon.coverage < 1
-        assert found.grounding.frozen_share is not None and 0 < found.grounding.frozen_share <= 1
+        written = found.to_json()
+        assert (written["evaluated"], written["grounding"]["texts"], sum(told)) == (12, 12, 20)
+        assert 0 < found[Lexicon].lexicon.coverage < 1
+        share = found[FrozenShare].frozen_share
+        assert share is not None and 0 < share <= 1
 
     def test_accuracy_is_of_all_texts_and_the_rest_of_the_same_few_for_every_seed(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(40))
         few = dataclasses.replace(CONFIG, max_samples=5)
         whole = evaluate(model, texts, CONFIG, share=0.1, frozen=None)
         first, second = (evaluate(model, texts, few, share=0.1, frozen=None, seed=seed) for seed in (1, 2))
-        assert first.accuracy == second.accuracy == whole.accuracy and first.macro_f1 == whole.macro_f1
-        assert first.evaluated == 5 and first.active_tokens == second.active_tokens != whole.active_tokens
-        assert first.grounding == second.grounding
+        assert first[ClassScoreMeasure] == second[ClassScoreMeasure] == whole[ClassScoreMeasure]
+        assert first.rows == 5 and first[Sparsity] == second[Sparsity] != whole[Sparsity]
+        assert first.to_json()["grounding"] == second.to_json()["grounding"] != whole.to_json()["grounding"]
 
     def test_random_tokens_follow_the_seed(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(60))
         config = dataclasses.replace(CONFIG, completeness_shares=[0.1, 0.2, 0.3, 0.5])
         first, again, other = (evaluate(model, texts, config, share=0.1, frozen=None, seed=seed) for seed in (1, 1, 2))
-        assert first == again
-        for shares in (lambda found: found.completeness, lambda found: found.completeness_tokens):
-            mine, theirs = ([at.random_accuracy for at in shares(found).values()] for found in (first, other))
+        assert first.results == again.results and first.to_json() == again.to_json()
+        for kept in ("shares", "tokens"):
+            mine, theirs = (self.random_accuracies(found, kept) for found in (first, other))
             assert mine != theirs
+
+    def random_accuracies(self, found: Evaluation, kept: str) -> list[float]:
+        return [at.random_accuracy for at in getattr(found[Completeness].rows, kept).values()]
 
     def test_of_texts_with_nothing_to_say(self, model: LexicalSAE) -> None:
         found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1, frozen=None)
-        assert found.active_tokens.mean == 0.0 and found.accuracy == 0.5 and found.sparsity == 1.0
-        assert found.grounding.input_share == found.grounding.self_activation == 0.0
-        assert found.grounding.heaviest is None and found.grounding.heaviest_word is None
-        assert found.grounding.artefacts == []
+        assert found[Sparsity].active_tokens.mean == 0.0 and found[Sparsity].sparsity == 1.0
+        assert found[ClassScoreMeasure].accuracy == 0.5
+        assert found[InputShare].input_share == found[SelfActivation].self_activation == 0.0
+        assert found[Registers].heaviest is None and found[HeaviestWords].heaviest_word is None
+        assert found[HeaviestWords].artefacts == []
 
     def test_a_lexicon_needs_a_positive_class(self, model: LexicalSAE) -> None:
         with pytest.raises(ConfigError, match="none of the labels class 0, class 1 is called positive"):
@@ -189,7 +213,8 @@ class TestEvaluate:
 def test_predictions_come_in_the_order_of_the_rows(model: LexicalSAE) -> None:
     texts, labels = toy_reviews(20)
     texts[3] = "good " * 30  # batches go by length, the longest first
-    found, gold = predictions(model, task(model, texts, labels), 4)
+    reviews = task(model, texts, labels)
+    classes = reviews.decide_classes(all_logits(model, reviews, 4))
     with torch.no_grad():
         expected = [int(model.classify(model(*encode(model, [text]))).logits.argmax()) for text in texts]
-    assert found.tolist() == expected and np.array_equal(gold, labels)
+    assert classes.tolist() == expected and np.array_equal(reviews.labels, labels)

@@ -13,10 +13,20 @@ from torch import Tensor
 from splade.circuits.sequence_core import TagCircuitState
 from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit
-from splade.evaluation.entities import entity_scores
-from splade.evaluation.grounding import frozen_share, input_share
+from splade.evaluation.capped import Capped
+from splade.evaluation.completeness import Completeness
+from splade.evaluation.entity_scores import EntityScoreMeasure, entity_scores
+from splade.evaluation.frozen_share import FrozenShare
+from splade.evaluation.heaviest_words import HeaviestWords
+from splade.evaluation.identity import Identity
+from splade.evaluation.input_share import InputShare, size_on_input
+from splade.evaluation.measure import Scope, Seen
 from splade.evaluation.mechanistic import all_logits
-from splade.evaluation.sequence_mechanistic import TaggingEvaluation, evaluate_tagging
+from splade.evaluation.registers import Registers
+from splade.evaluation.self_activation import SelfActivation
+from splade.evaluation.sequence_mechanistic import Evaluation, evaluate_tagging
+from splade.evaluation.sparsity import Sparsity
+from splade.evaluation.strongest import Strongest
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask
@@ -34,7 +44,7 @@ def task(model: LexicalSAE) -> TaggingTask:
 
 
 @pytest.fixture(scope="module")
-def found(model: LexicalSAE, task: TaggingTask) -> TaggingEvaluation:
+def found(model: LexicalSAE, task: TaggingTask) -> Evaluation:
     return evaluate_tagging(model, task, EvaluationConfig(), share=0.1, frozen=model.backbone)
 
 
@@ -50,22 +60,24 @@ def test_entities_count_whole_and_with_their_type(model: LexicalSAE) -> None:
 
 
 def test_what_carries_most_is_asked_at_the_words_tagged_as_entities(
-    model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation
+    model: LexicalSAE, task: TaggingTask, found: Evaluation
 ) -> None:
     tags = task.decode(all_logits(model, task, 64))
-    heaviest = found.grounding.heaviest
+    heaviest = found[Registers].heaviest
     assert heaviest is not None and heaviest.rows == int((tags != task.iob2.outside).sum())
     assert "O" not in heaviest.by_class and heaviest.by_class.keys() <= set(TAGS)
-    assert found.grounding.heaviest_word is None and found.grounding.artefacts == []
+    assert found[HeaviestWords].heaviest_word is None and found[HeaviestWords].artefacts == []
 
 
-def test_figures_are_of_every_labelled_word(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+def test_figures_are_of_every_labelled_word(model: LexicalSAE, task: TaggingTask, found: Evaluation) -> None:
     logits = all_logits(model, task, 64)
-    assert found.f1 == task.score(logits)
-    assert found.words == len(task.labels) and found.evaluated == len(task) > 24
-    assert found.dla.max_error < 1e-4 and found.dla.mean_error <= found.dla.max_error
-    assert 0 < found.active_tokens.mean < model.vocab_size
-    assert found.sparsity == pytest.approx(1 - found.active_tokens.mean / model.vocab_size)
+    written = found.to_json()
+    assert found[EntityScoreMeasure].f1 == task.score(logits)
+    assert found.rows == written["words"] == len(task.labels) and written["evaluated"] == len(task) > 24
+    assert found[Identity].max_error < 1e-4 and found[Identity].mean_error <= found[Identity].max_error
+    active = found[Sparsity].active_tokens.mean
+    assert 0 < active < model.vocab_size
+    assert found[Sparsity].sparsity == pytest.approx(1 - active / model.vocab_size)
 
 
 def test_an_identity_that_is_broken_in_what_tag_returns_is_shown(
@@ -82,8 +94,8 @@ def test_an_identity_that_is_broken_in_what_tag_returns_is_shown(
 
     monkeypatch.setattr(model, "tag", wrong)
     found = evaluate_tagging(model, task, EvaluationConfig(batch_size=1000), share=0.1, frozen=None)
-    assert found.dla.max_error == pytest.approx(0.25, abs=1e-4)
-    assert found.dla.mean_error == pytest.approx(0.25 / len(task.labels) / len(TAGS), abs=1e-5)
+    assert found[Identity].max_error == pytest.approx(0.25, abs=1e-4)
+    assert found[Identity].mean_error == pytest.approx(0.25 / len(task.labels) / len(TAGS), abs=1e-5)
 
 
 def test_the_check_is_of_the_tokens_a_cap_left(model: LexicalSAE, task: TaggingTask) -> None:
@@ -93,56 +105,60 @@ def test_the_check_is_of_the_tokens_a_cap_left(model: LexicalSAE, task: TaggingT
         found = evaluate_tagging(model, task, EvaluationConfig(), share=0.1, frozen=None)
     finally:
         model.config = whole
-    assert found.active_tokens.max == 3 and found.dla.max_error < 1e-4
+    assert found[Sparsity].active_tokens.max == 3 and found[Identity].max_error < 1e-4
 
 
-def test_active_tokens_at_words_of_entities(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+def test_active_tokens_at_words_of_entities(model: LexicalSAE, task: TaggingTask, found: Evaluation) -> None:
     active = np.zeros(len(task.labels))
     with torch.no_grad():
         for batch in task.in_order(64, model.device):
             active[batch.places] = task.predict(model, batch).rows.counts
     entities = active[task.labels != 0]
-    assert found.active_tokens_entities is not None
-    assert found.active_tokens_entities.mean == pytest.approx(entities.mean()) != found.active_tokens.mean
-    assert sum(found.active_tokens_entities.histogram["counts"]) == len(entities)
+    of_entities = found[Sparsity].subsets["entities"]
+    assert of_entities is not None
+    assert of_entities.mean == pytest.approx(entities.mean()) != found[Sparsity].active_tokens.mean
+    assert sum(of_entities.histogram["counts"]) == len(entities)
     nothing = TaggingTask(TaggedSplit([["a", "film"]], [[0, 0]]), model.tokenizer, 10, TAGS)
     without = evaluate_tagging(model, nothing, EvaluationConfig(), share=0.1, frozen=None)
-    assert without.active_tokens_entities is None and without.active_tokens.mean > 0
+    assert without[Sparsity].subsets == {"entities": None} and without[Sparsity].active_tokens.mean > 0
+    assert without.to_json()["active_tokens_entities"] is None
 
 
 def test_keeping_everything_is_the_whole_model(model: LexicalSAE, task: TaggingTask) -> None:
     config = EvaluationConfig(completeness_shares=[1.0])
     found = evaluate_tagging(model, task, config, share=0.1, frozen=None)
     argmax = all_logits(model, task, 64).argmax(-1).numpy()
-    assert found.completeness[1.0].accuracy == pytest.approx(float((argmax == task.labels).mean()))
+    assert found[Completeness].rows.shares[1.0].accuracy == pytest.approx(float((argmax == task.labels).mean()))
     named = task.labels != 0
     right = float((argmax[named] == task.labels[named]).mean())
-    assert found.completeness_entities[1.0].accuracy == pytest.approx(right)
-    assert found.completeness_entities[1.0].kl == pytest.approx(0, abs=1e-5)
-    assert found.grounding.frozen_share is None
+    of_entities = found[Completeness].subsets["entities"].shares[1.0]
+    assert of_entities.accuracy == pytest.approx(right)
+    assert of_entities.kl == pytest.approx(0, abs=1e-5)
+    assert found[FrozenShare].frozen_share is None
 
 
-def test_a_cap_above_every_word_changes_nothing_and_one_below_says_whom(found: TaggingEvaluation) -> None:
-    assert found.active_tokens.max <= 200
-    assert found.topk_per_position[200].f1 == found.f1 and found.topk_per_position[200].capped == 0
-    assert found.topk_per_position[200].active_tokens == pytest.approx(found.active_tokens.mean)
-    assert 0 < found.topk_per_position[20].capped < 1 and found.topk_per_position[20].active_tokens < 20
+def test_a_cap_above_every_word_changes_nothing_and_one_below_says_whom(found: Evaluation) -> None:
+    active, capped = found[Sparsity].active_tokens, found[Capped].topk_per_position
+    assert active.max <= 200
+    assert capped[200].f1 == found[EntityScoreMeasure].f1 and capped[200].capped == 0
+    assert capped[200].active_tokens == pytest.approx(active.mean)
+    assert 0 < capped[20].capped < 1 and capped[20].active_tokens < 20
 
 
 @torch.no_grad()
-def test_the_share_on_the_word_itself(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
+def test_the_share_on_the_word_itself(model: LexicalSAE, task: TaggingTask, found: Evaluation) -> None:
     batch = task.batch(range(6))
     assert batch.words is not None
     state = task.predict(model, batch)
     attribution = compute_attribution_tensor(state, batch.labels)
-    on, everything = input_share(batch, attribution)
+    on, everything = size_on_input(batch.input_ids, task.row_of_position(batch), attribution)
     own = 0.0
     entries = (attribution.row.tolist(), attribution.token.tolist(), attribution.value.abs().tolist())
     for row, token, value in zip(*entries, strict=True):
         own += value if token in batch.input_ids[batch.words == row] else 0.0
     assert on == pytest.approx(own, rel=1e-4) and everything > own > 0
-    assert 0 < found.grounding.input_share < 1 and 0 <= found.grounding.self_activation <= 1
-    assert found.grounding.frozen_share is not None
+    assert 0 < found[InputShare].input_share < 1 and 0 <= found[SelfActivation].self_activation <= 1
+    assert found[FrozenShare].frozen_share is not None
 
 
 def test_explains_the_tag_that_was_decoded(model: LexicalSAE, task: TaggingTask) -> None:
@@ -156,30 +172,43 @@ def test_explains_the_tag_that_was_decoded(model: LexicalSAE, task: TaggingTask)
     torch.testing.assert_close(total, state.logits.gather(1, classes[:, None])[:, 0], atol=1e-4, rtol=0)
 
 
-def test_the_frozen_share_is_of_the_tag_decoded(model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation) -> None:
-    rows, decoded = np.arange(len(task)), task.decode(all_logits(model, task, 64))
-    share = frozen_share(model, model.backbone, task, rows, 64, predicted=decoded)
-    assert found.grounding.frozen_share == pytest.approx(share)
-    assert share != pytest.approx(frozen_share(model, model.backbone, task, rows, 64), abs=1e-6)
+def test_the_frozen_share_is_of_the_tag_decoded(model: LexicalSAE, task: TaggingTask, found: Evaluation) -> None:
+    logits = all_logits(model, task, 64)
+    decoded, argmax = task.decode(logits), logits.argmax(-1).numpy()
+    share = frozen_share(model, task, decoded)
+    assert found[FrozenShare].frozen_share == pytest.approx(share)
+    assert share != pytest.approx(frozen_share(model, task, argmax), abs=1e-6)
+
+
+@torch.no_grad()
+def frozen_share(model: LexicalSAE, task: TaggingTask, classes: np.ndarray) -> float | None:
+    """What `FrozenShare` finds in the contributions to given classes of all words."""
+    measure = FrozenShare(Scope(model, task, EvaluationConfig(), share=0.1, frozen=model.backbone))
+    for batch in task.in_order(64, model.device):
+        state, of_batch = task.predict(model, batch), torch.from_numpy(classes[batch.places])
+        measure.update(Seen(batch, state, of_batch, compute_attribution_tensor(state, of_batch)))
+    return measure.result().frozen_share
 
 
 def test_another_seed_looks_at_the_same_sentences(model: LexicalSAE, task: TaggingTask) -> None:
     config = EvaluationConfig(max_samples=7)
     first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=seed) for seed in (1, 2))
-    assert (first.active_tokens, first.words, first.grounding) == (second.active_tokens, second.words, second.grounding)
+    assert (first[Sparsity], first.rows) == (second[Sparsity], second.rows)
+    assert first.to_json()["grounding"] == second.to_json()["grounding"]
 
 
 def test_same_seed_same_figures(model: LexicalSAE, task: TaggingTask, tmp_path: Path) -> None:
     config = EvaluationConfig(max_samples=7)
     first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=4) for _ in range(2))
-    assert first == second and first.evaluated == 7
+    assert first.results == second.results and first.to_json() == second.to_json()
+    assert first.to_json()["evaluated"] == 7
 
 
 def test_the_strongest_token_is_counted_for_the_tags_decoded(
-    model: LexicalSAE, task: TaggingTask, found: TaggingEvaluation
+    model: LexicalSAE, task: TaggingTask, found: Evaluation
 ) -> None:
     tags = task.decode(all_logits(model, task, 8))
-    for tag, strongest in found.strongest.items():
+    for tag, strongest in found[Strongest].strongest.items():
         assert 0 < strongest.share <= 1 <= strongest.different <= strongest.rows
         assert strongest.rows <= int((tags == model.labels.index(tag)).sum())
-    assert sum(each.rows for each in found.strongest.values()) > 0.9 * found.words
+    assert sum(each.rows for each in found[Strongest].strongest.values()) > 0.9 * found.rows

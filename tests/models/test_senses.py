@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from splade.evaluation.grounding import input_share, self_activation
 from torch import Tensor
 
-from splade.config.schema import ModelConfig
+from splade.config.schema import EvaluationConfig, ModelConfig
 from splade.data.batching import encode_texts
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
-from splade.evaluation.mechanistic import dla_errors
+from splade.evaluation.input_share import size_on_input
+from splade.evaluation.mechanistic import dla_errors, evaluate
+from splade.evaluation.self_activation import SelfActivation
 from splade.inference import explain_batch
 from splade.models import sense_choice
 from splade.models.backbone import Backbone
@@ -185,9 +186,11 @@ def test_a_sense_stands_where_its_word_does(folder: Path) -> None:
     rows = model.classify(model(batch.input_ids, batch.attention_mask)).rows
     row, token = torch.tensor([0, 0]), torch.tensor(vocabulary.match("bank")[1:])
     sense = type(rows)(row, token, torch.zeros_like(row), torch.ones(2), 1, rows.vocab_size)
-    assert input_share(batch, sense, model.encoder.base) == (2.0, 2.0)
-    assert input_share(batch, sense) == (0.0, 2.0)
-    assert 0 <= self_activation(model, task, None) <= 1
+    place = task.row_of_position(batch)
+    assert size_on_input(batch.input_ids, place, sense, model.encoder.base) == (2.0, 2.0)
+    assert size_on_input(batch.input_ids, place, sense) == (0.0, 2.0)
+    found = evaluate(model, task, EvaluationConfig(measures=["self_activation"]), share=0.1, frozen=None)
+    assert 0 <= found[SelfActivation].self_activation <= 1
 
 
 class TestChoice:
@@ -246,7 +249,7 @@ class TestChoice:
 
 def test_a_whole_training_with_senses(toy_run: ToyRun, tmp_path: Path) -> None:
     config = toy_run.config(tmp_path / "out", model__senses=2, model__sense_tokens=["bank", "good", "bad"])
-    run = setup_and_train(config)
-    assert run.model.vocab_size == TOKENS + 3
+    run = setup_and_train(config).prepared
+    assert run.prepared.model.vocab_size == TOKENS + 3
     assert run.outcome.validation["accuracy"] >= 0.7
-    assert run.model.encoder.senses is not None
+    assert run.prepared.model.encoder.senses is not None

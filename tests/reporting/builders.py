@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
-from splade.evaluation.per_class import ConfusionMeter
+from splade.evaluation.class_scores import ConfusionMeter
 
 Scored = dict[str, tuple[float, list[str]]]
 

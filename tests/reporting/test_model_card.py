@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import yaml
 
 from splade.reporting.model_card import front_matter, is_hub_name, plain, write_model_card
-from tests.reporting.builders import build_results
+from tests.reporting.builders import build_many_classes, build_results
 
 CONFIG = "seed: 42\ndata:\n  dataset_name: toy\n"
 
@@ -41,7 +42,7 @@ def test_a_folder_that_exists_here_is_not_a_hub_name(tmp_path: Path, monkeypatch
 def test_figures_limits_and_configuration_are_there(tmp_path: Path) -> None:
     text = card(tmp_path, build_results())
     for part in (
-        "| Accuracy | 83.2 % | dense head 84.1 %",
+        "| accuracy | 83.2 % | dense head 84.1 %",
         "## Grounding",
         "## Limits",
         "from_pretrained",
@@ -53,6 +54,20 @@ def test_figures_limits_and_configuration_are_there(tmp_path: Path) -> None:
 
 def test_removed_tokens_are_listed(tmp_path: Path) -> None:
     assert "depend on them: woman, a\\|b." in card(tmp_path, {"removed_tokens": ["woman", "a|b"]})
+
+
+def test_every_label_of_few(tmp_path: Path) -> None:
+    text = card(tmp_path, build_results())
+    assert "| negative | 82.2 % | 83.4 % | 81.9 % | 82.5 % | 400 | 403 |" in text
+    assert "| positive | 73 | 380 |" in text
+
+
+def test_the_worst_of_many_and_what_is_taken_for_what(tmp_path: Path) -> None:
+    text = card(tmp_path, build_many_classes())
+    assert "Of 77 labels, those with the lowest F1." in text
+    assert "| label\\_39 | label\\_40 | 39 | 40 |" in text
+    rows = [line for line in text.splitlines() if re.match(r"\| label\\_\d+ \| \d", line)]
+    assert len(rows) == 5 and rows[0].startswith("| label\\_39 | 2.5 % |")
 
 
 def test_a_card_without_results_says_that_grounding_was_not_measured(tmp_path: Path) -> None:

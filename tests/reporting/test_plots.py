@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from splade.reporting import plots
+from splade.reporting.sections import sections
 from tests.reporting.builders import build_history, build_results
 
 
@@ -16,10 +17,12 @@ def every_plot() -> dict[str, str | None]:
         "constraint": plots.constraint(history),
         "multiplier": plots.multiplier(history),
         "active": plots.active_tokens(history, target=30),
-        "validation": plots.validation_score(history),
-        "sparsity": plots.sparsity_histogram(results["active_tokens"]),
-        "beside-dense": plots.beside_dense(results),
-        "completeness": plots.completeness(results["completeness"], results["accuracy"]),
+        "validation": plots.validation_score(history, "accuracy", "accuracy"),
+        **{
+            drawing.name: plots.draw(drawing.name, drawing.title, drawing.content)
+            for section in sections(results)
+            for drawing in section.drawings
+        },
     }
 
 
@@ -29,7 +32,7 @@ def drawn() -> dict[str, str]:
 
 
 def test_every_figure_is_drawn_and_well_formed(drawn: dict[str, str]) -> None:
-    assert len(drawn) == 8
+    assert len(drawn) == 7
     for svg in drawn.values():
         root = ET.fromstring(svg)
         assert root.get("viewBox") and root.get("aria-label")
@@ -62,7 +65,7 @@ def test_labels_name_what_is_drawn(drawn: dict[str, str]) -> None:
     assert "circuit phase starts" in drawn["constraint"] and "limit τ" in drawn["constraint"]
     assert "target 30" in drawn["active"]
     assert "random ones" in drawn["completeness"] and "all active tokens" in drawn["completeness"]
-    assert "83.2" in drawn["beside-dense"] and "84.1" in drawn["beside-dense"]
+    assert "active tokens in a text" in drawn["sparsity"] and "95 % have at most 45" in drawn["sparsity"]
 
 
 def test_the_phase_change_is_the_first_step_of_the_circuit_phase() -> None:
@@ -87,6 +90,4 @@ def test_a_long_history_is_thinned_and_keeps_its_last_point() -> None:
 def test_what_was_not_measured_is_not_drawn() -> None:
     assert plots.loss_terms([]) is None
     assert plots.multiplier(build_history(20, circuit_from=99)) is None
-    assert plots.sparsity_histogram({"mean": 3.0}) is None
-    assert plots.beside_dense({"accuracy": 0.8}) is None
-    assert plots.completeness({}) is None
+    assert plots.validation_score(build_history(), "f1", "entity F1") is None

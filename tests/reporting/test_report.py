@@ -4,20 +4,31 @@ import dataclasses
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from splade.reporting.report import explained, write_report
-from tests.reporting.builders import build_explanation, build_history, build_results
+from tests.reporting.builders import (
+    build_classes,
+    build_explanation,
+    build_history,
+    build_many_classes,
+    build_results,
+    build_tagging_results,
+)
 
 SECTIONS = [
-    "Label by label",
     "Worth knowing",
     "Explained sentences",
-    "Grounding",
+    "Label by label",
+    "Beside a dense head",
     "Sparsity",
+    "Identity",
     "Completeness",
     "Separation",
+    "Grounding",
+    "Cost",
     "Training",
     "The model",
     "How to reproduce",
@@ -61,7 +72,7 @@ def test_it_needs_nothing_else(page: str) -> None:
 
 
 def test_every_figure_has_a_line_on_what_it_means(page: str) -> None:
-    assert page.count("<svg") == page.count("<figcaption>") == 8
+    assert page.count("<svg") == page.count("<figcaption>") == 7
     assert not re.search(r"<figcaption>\s*</figcaption>", page)
 
 
@@ -69,7 +80,7 @@ def test_the_figures_are_those_of_the_results(page: str) -> None:
     for figure in ("83.2 %", "dense head 84.1 % (-0.9 points)", "27.3", "3.2e-06", "94.0 %", "31 duplicate texts"):
         assert figure in page
     # Shares come in the order of their size, whatever the order in the file.
-    assert page.index('<td class="n">1 %</td>') < page.index('<td class="n">10 %</td>')
+    assert page.index('<th scope="row">1 %</th>') < page.index('<th scope="row">10 %</th>')
 
 
 def test_words_are_highlighted_by_side_and_strength() -> None:
@@ -111,6 +122,9 @@ def test_a_run_that_measured_nothing_still_reports(tmp_path: Path) -> None:
         ("separation", "Separation"),
         ("notes", "Worth knowing"),
         ("per_class", "Label by label"),
+        ("dla", "Identity"),
+        ("dense_accuracy", "Beside a dense head"),
+        ("peak_rss_mb", "Cost"),
     ],
 )
 def test_a_section_without_figures_is_left_out(tmp_path: Path, key: str, section: str) -> None:
@@ -126,3 +140,43 @@ def test_truncation_and_another_target_are_said(tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", {}, [], [explanation])
     written = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "longer than the model reads" in written and "predicted: negative" in written
+
+
+class TestLabels:
+    def section(self, tmp_path: Path, results: dict[str, Any]) -> str:
+        write_report(tmp_path / "report.html", results, [], [])
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        start = page.index("<h2>Label by label</h2>")
+        return page[start : page.index("</section>", start)]
+
+    def test_few_have_a_table_and_a_matrix_that_can_be_heard(self, tmp_path: Path) -> None:
+        section = self.section(tmp_path, build_results())
+        assert "F1, dense head" in section
+        assert '<th scope="row">negative</th><td class="n">82.2 %</td><td class="n">83.4 %</td>' in section
+        matrix = section[section.index("<caption>Confusions") :]
+        assert re.findall(r'<th scope="col" class="n">(\w+)</th>', matrix) == ["negative", "positive"]
+        assert re.findall(r'class="n (\w+)" [^>]*>([\d,]+)<', matrix) == [
+            ("toward", "330"),
+            ("against", "70"),
+            ("against", "73"),
+            ("toward", "380"),
+        ]
+
+    def test_of_many_the_worst_are_shown_the_others_folded_and_confusions_listed(self, tmp_path: Path) -> None:
+        results = {key: value for key, value in build_results().items() if not key.startswith("dense")}
+        section = self.section(tmp_path, results | build_many_classes())
+        shown, rest = section.split("<details>")
+        folded, confusions = rest.split("</details>")
+        assert shown.count('<th scope="row">') == 5 and folded.count('<th scope="row">') == 72
+        assert "The other 72" in folded and "dense head" not in section
+        assert '<th scope="row">label_39</th><td class="n">label_40</td><td class="n">39</td>' in confusions
+
+    def test_they_are_escaped(self, tmp_path: Path) -> None:
+        section = self.section(tmp_path, build_classes({"<script>": [3, 1], "b": [1, 3]}))
+        assert "<script" not in section and "&lt;script&gt;" in section
+
+
+def test_a_tagger_shows_which_type_is_taken_for_which(tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", build_tagging_results(), [], [])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Label by label" not in page and 'title="38 of 1,668 (2.3 %) of LOC: PER"' in page

@@ -109,9 +109,9 @@ def test_the_report_speaks_of_words_and_escapes_them(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in page and "mary<b>" not in page and "mary&lt;b&gt; +1.235" in page
     assert "F1, dense head" in page and "No entity was found." in page and "john<small>PER</small></mark>" in page
-    assert "measured at the words of entities" in page and '<td class="n">70.0 %</td>' in page
+    assert "of a tagger, at the words of entities" in page and '<td class="n">70.0 %</td>' in page
 
 
 def test_the_curve_of_validation_is_of_f1() -> None:
     history = [{"step": n, "phase": "circuit", "validation": {"f1": n / 10}} for n in range(1, 4)]
-    assert "Entity F1" in (validation_score(history) or "")
+    assert "entity F1" in (validation_score(history, "f1", "entity F1") or "")

@@ -4,7 +4,9 @@ import pytest
 from scipy import stats
 
 from splade.studies.intervals import spread
-from splade.studies.summary import FIGURES
+from splade.studies.summary import columns
+
+COLUMNS = {column.key: column for column in columns("classification")}
 
 
 def test_three_seeds_by_hand() -> None:
@@ -31,25 +33,20 @@ def test_equal_values_have_an_interval_of_no_width() -> None:
 
 class TestWhatIsPossible:
     def test_a_share_stays_between_0_and_1(self) -> None:
-        accuracy = FIGURES[0].over([0.667, 0.875])
+        column = COLUMNS["accuracy"]
+        accuracy = column.over([0.667, 0.875])
         found = accuracy.to_json()
         assert (found["low"], found["high"]) == (0, 1) and accuracy.cut
-        assert FIGURES[0].show(accuracy) == "77.1 [0.0, 100.0]"
-        assert FIGURES[0].show(FIGURES[0].over([0.8, 0.81, 0.82])) == "81.0 ± 2.5"
+        assert column.show(accuracy) == "77.1 [0.0, 100.0]"
+        assert column.show(column.over([0.8, 0.81, 0.82])) == "81.0 ± 2.5"
 
     @pytest.mark.parametrize(
         ("key", "values", "low"),
         [("active_tokens", [2.0, 9.0], 0), ("tokens_kl", [0.1, 0.9], 0), ("cosine", [-0.9, 0.9], -1)],
     )
     def test_other_figures(self, key: str, values: list[float], low: float) -> None:
-        (figure,) = [each for each in FIGURES if each.key == key]
-        assert figure.over(values).to_json()["low"] == low
+        assert COLUMNS[key].over(values).to_json()["low"] == low
 
     def test_a_mean_beyond_by_rounding_stays_in_its_interval(self) -> None:
         found = spread([1.0000001, 1.0000001], (0, 1))
         assert found.sides == (0, 0)
-
-
-def test_no_two_columns_have_one_heading() -> None:
-    headings = [figure.heading for figure in FIGURES]
-    assert len(set(headings)) == len(headings)

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure as Canvas
 
 from splade.studies import plots, sota
 from splade.studies.plots import draw_variations
-from splade.studies.summary import FIGURES, Figure, Row
+from splade.studies.summary import Column, Row, columns
 
-BY_KEY = {figure.key: figure for figure in (*FIGURES, *sota.FIGURES)}
+BY_KEY = {column.key: column for column in (*columns("classification"), *sota.COLUMNS)}
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, folder: Path, values: dict[str, list[list[float]]]) -> list[Axes]:
@@ -20,12 +20,12 @@ def drawn(monkeypatch: pytest.MonkeyPatch, folder: Path, values: dict[str, list[
     kept: list[Canvas] = []
     save = plots._save
     monkeypatch.setattr(plots, "_save", lambda canvas, *rest: kept.append(canvas) or save(canvas, *rest))  # type: ignore[func-returns-value]
-    figures: list[Figure] = [BY_KEY[key] for key in values]
+    figures: list[Column] = [BY_KEY[key] for key in values]
     rows = [
         Row(f"variation {index}", {figure.key: figure.over(values[figure.key][index]) for figure in figures}, {})
         for index in range(len(next(iter(values.values()))))
     ]
-    draw_variations(folder, "study", rows, figures, list(values))
+    draw_variations(folder, "study", rows, figures)
     return kept[0].axes
 
 

@@ -86,7 +86,7 @@ def test_all_models_in_one_table(
     rows = {row["name"]: {key: value["mean"] for key, value in row["figures"].items()} for row in results["variations"]}
     assert list(rows) == ["Lexical-SAE", "dense head", *VECTORIZERS]
     for figures in rows.values():
-        assert figures.keys() == {figure.key for figure in sota.FIGURES} and figures["parameters"] > 0
+        assert figures.keys() == {figure.key for figure in sota.COLUMNS} and figures["parameters"] > 0
         assert figures["explain_ms"] > 0 and figures["train_seconds"] > 0
     assert rows["Lexical-SAE"]["explain_passes"] == 1 < rows["dense head"]["explain_passes"]
     run = read_json(folder / "Lexical-SAE" / "seed_42" / "results.json")

@@ -17,8 +17,8 @@ from splade.config.study import StudyConfig
 from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError, TrainingError
 from splade.pipelines import run_experiment, setup_and_train
 from splade.studies import study
-from splade.studies.kinds import Variation
 from splade.studies.study import Part, part_states, plan, run_study
+from splade.studies.variations import Variation
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.validation import Validation

@@ -10,18 +10,19 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from splade.studies import long_context, sota, summary
+from splade.studies import long_context, sota
 from splade.studies.linear import VECTORIZERS
-from splade.studies.summary import Figure, Row
+from splade.studies.summary import Column, Row, columns
 from splade.studies.tables import SMALLEST, Cells, cells_of, print_table
 
 LOSSES = ("completeness", "separation", "sparsity", "frequency")
-TABLES: dict[str, tuple[list[str], tuple[Figure, ...]]] = {
-    "multi_dataset": (["sst2", "ag_news", "imdb"], summary.FIGURES),
-    "ablation": (["cajt", *(f"without {loss}" for loss in LOSSES), "baseline"], summary.FIGURES),
-    "bcos_ablation": (["relu_mlp", "tied_mlp", "bcos, 2 layers", "bcos, 3 layers"], summary.FIGURES),
-    "sota_comparison": ([sota.OWN, sota.DENSE, *VECTORIZERS], sota.FIGURES),
-    "long_context": ([f"{n} tokens, middle" for n in (64, 512, 4096)], long_context.FIGURES),
+OF_CLASSIFIERS = tuple(columns("classification"))
+TABLES: dict[str, tuple[list[str], tuple[Column, ...]]] = {
+    "multi_dataset": (["sst2", "ag_news", "imdb"], OF_CLASSIFIERS),
+    "ablation": (["cajt", *(f"without {loss}" for loss in LOSSES), "baseline"], OF_CLASSIFIERS),
+    "bcos_ablation": (["relu_mlp", "tied_mlp", "bcos, 2 layers", "bcos, 3 layers"], OF_CLASSIFIERS),
+    "sota_comparison": ([sota.OWN, sota.DENSE, *VECTORIZERS], sota.COLUMNS),
+    "long_context": ([f"{n} tokens, middle" for n in (64, 512, 4096)], long_context.COLUMNS),
 }
 
 
@@ -29,9 +30,9 @@ def table(name: str, seeds: int) -> tuple[list[str], Cells]:
     """Headings and cells of a study with made-up figures of their usual sizes."""
     chance = random.Random(name)
     names, figures = TABLES[name]
-    sizes = {"%": 1.0, "MB": 3000.0, "": 40.0}
+    sizes = {"%": 1.0, "MB": 3000.0, "s": 2.0, "": 40.0}
     rows = [
-        Row(each, {f.key: f.over([chance.random() * sizes[f.unit] for _ in range(seeds)]) for f in figures}, {})
+        Row(each, {f.key: f.over([chance.random() * sizes[f.form.unit] for _ in range(seeds)]) for f in figures}, {})
         for each in names
     ]
     return cells_of(rows, figures, "variation")

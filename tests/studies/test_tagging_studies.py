@@ -13,10 +13,10 @@ from splade.config.load import load_config
 from splade.config.schema import Config
 from splade.data import load_dataset
 from splade.run_folder import fingerprint
-from splade.studies.kinds import Variation, variations_of
 from splade.studies.plots import draw_frontier
 from splade.studies.study import part_states, plan
-from splade.studies.summary import measured, rows_of
+from splade.studies.summary import columns, measured, rows_of
+from splade.studies.variations import Variation, variations_of
 from tests.runs import ToyRun, expect_sentence, read_json, sets
 
 
@@ -36,8 +36,8 @@ def test_a_finished_part_is_known_again(config: Config) -> None:
 
 def test_the_table_and_the_frontier_show_f1(toy_tagger: ToyRun, tmp_path: Path) -> None:
     results = read_json(toy_tagger.folder / "results.json") | {"dense_f1": 0.9}
-    rows = rows_of({"dictionary / cajt": [results]})
-    assert [figure.key for figure in measured(rows)][:3] == ["f1", "dense_f1", "active_tokens"]
+    rows = rows_of({"dictionary / cajt": [results]}, columns("tagging"))
+    assert [column.key for column in measured(rows, columns("tagging"))][:3] == ["f1", "dense_f1", "active_tokens"]
     assert rows[0].figures["f1"].mean == results["f1"]
     (drawn,) = [path for path in draw_frontier(tmp_path, "frontier", rows) if path.suffix == ".svg"]
     assert drawn.stat().st_size > 1000

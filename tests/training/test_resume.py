@@ -115,7 +115,7 @@ def test_a_kill_with_the_default_optimiser_and_head_and_accumulation(toy_run: To
 def test_a_kill_with_every_part_of_the_older_recipes(toy_run: ToyRun, tmp_path: Path) -> None:
     """Moving averages of the weights, of document frequencies and of centroids, learned variances, a rate found."""
     changes = {"training__recipe": "cis", "training__optimizer": "adamw", "training__learning_rate": "auto"}
-    whole = setup_and_train(toy_run.config(tmp_path / "whole", **changes))
+    whole = setup_and_train(toy_run.config(tmp_path / "whole", **changes)).prepared
     assert (whole.config.model.gate, whole.config.training.weight_ema) == ("drelu_log1p", 0.999)
     train_until_killed(toy_run, tmp_path / "killed", 11, **changes)
     said = resume(toy_run, tmp_path / "killed", **changes)

@@ -4,7 +4,7 @@ import pytest
 
 from splade.config.load import load_config
 from splade.errors import ConfigError
-from splade.studies.kinds import STUDIES, Variation, variations_of
+from splade.studies.variations import STUDIES, Variation, variations_of
 
 
 def test_ablation_leaves_out_each_loss_the_recipe_uses() -> None:

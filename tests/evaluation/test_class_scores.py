@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from splade.evaluation.binomial import Interval, interval
-from splade.evaluation.per_class import ClassFigures, ConfusionMeter, class_scores
+from splade.evaluation.class_scores import ClassFigures, ConfusionMeter, class_scores
 
 
 def test_by_hand() -> None:

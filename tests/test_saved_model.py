@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from splade.config.schema import Config
-from splade.saved_model_evaluation import FOLLOWED, why_not_followed
+from splade.pipelines.saved_model import FOLLOWED, why_not_followed
 from tests.runs import ToyRun, expect_sentence, run_cli
 
 

@@ -19,7 +19,7 @@ from splade.errors import BackboneError, ConfigError, DataError
 from splade.models.folder import file_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.starting_point import load_backbone
-from splade.pipelines import evaluate_model
+from splade.pipelines.measurement import evaluate_model
 from splade.task_description import describe
 from splade.tasks import TASKS
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from splade.config.schema import Config
 from splade.errors import ConfigError
 from splade.registry import Registry
+from splade.task_description import describe
 from splade.training.recipes import RECIPES
 
 
@@ -56,8 +57,7 @@ def ablation(config: Config) -> list[Variation]:
 @STUDIES.register("multi_dataset")
 def multi_dataset(config: Config) -> list[Variation]:
     """One config on the three sets of the documents; of a tagger, on both tagged sets."""
-    names = ("conll2003", "wnut17") if config.task == "tagging" else ("sst2", "ag_news", "imdb")
-    return [Variation(name, {"data.dataset_name": name}) for name in names]
+    return [Variation(name, {"data.dataset_name": name}) for name in describe(config.task).example_sets]
 
 
 @STUDIES.register("bcos_ablation")
