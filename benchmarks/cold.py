@@ -21,8 +21,8 @@ from benchmarks.measure import Goal, Measurement, Result, seconds_ratio
 from splade.config.schema import ModelConfig
 from splade.errors import LexicalSAEError
 from splade.models.backbone import Backbone
+from splade.models.folder import WEIGHTS
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.saving import WEIGHTS
 
 COMMAND = "lexical-sae predict"
 PEAK = "from benchmarks.cold_parts import peak_mb; print(peak_mb())"

@@ -58,7 +58,7 @@ class Stopwatch:
 def main(folder: str, started: float) -> None:
     watch = Stopwatch(started)
     watch.lap("interpreter")
-    from splade.cli import UNUSED
+    from splade.cli.answers import UNUSED
     from splade.utils.startup import startup
 
     watch.lap("command line")

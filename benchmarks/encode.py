@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import torch
 
-from benchmarks.measure import Goal, Result, Rival, Work, compare, data_root, seconds_ratio
-from splade.config.schema import DataConfig, ModelConfig, SupportName
+from benchmarks.measure import Goal, Result, Rival, Work, compare, seconds_ratio
+from splade.config.schema import DataConfig, ModelConfig
 from splade.data.batching import LengthBucketedBatches, collate, encode_texts
 from splade.data.columns import raw_split
 from splade.data.packaged import packaged_source
@@ -28,12 +28,12 @@ from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
 from splade.models.pretrained import ALIASES
 from splade.models.projection import TILE_COLUMNS
-from splade.models.support import NeighbourhoodSupport
+from splade.models.supports import NeighbourhoodSupport
 
 SPARSE_ENCODER, REMEMBERING = "SparseEncoder", "neighbourhood, split words known"
 BACKBONE, PRODUCT = "bare backbone", "bare backbone and product"
 Until = Literal["backbone", "product", "rows"]
-SUPPORTS: tuple[SupportName, ...] = ("full", "neighbourhood")
+SUPPORTS: tuple[str, ...] = ("full", "neighbourhood")
 FASTER = {"full": 2.5, "neighbourhood": 4.5}
 LARGEST_MEMORY = 0.45
 
@@ -51,7 +51,7 @@ class Job:
 
 def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], str]:
     """Reviews of the data root's IMDB, else of the packaged reviews, and where they are from."""
-    source = root_source(DataConfig(dataset_name="imdb", root=data_root(root)))
+    source = root_source(DataConfig(dataset_name="imdb", root=root))
     if source is not None:
         texts, origin = raw_split(source.splits["test"]()).texts, "IMDB of the data root"
     else:
@@ -65,7 +65,7 @@ def imdb_texts(count: int, root: str | None = None) -> tuple[tuple[str, ...], st
     return tuple(texts[:count]), origin
 
 
-def build_ours(job: Job, support: SupportName, until: Until = "rows", remember: bool = False) -> Work:
+def build_ours(job: Job, support: str, until: Until = "rows", remember: bool = False) -> Work:
     """A LexicalSAE, untrained but with calibrated thresholds.
 
     `until` stops it earlier: after its backbone, or after the backbone and the bare product of hidden states and

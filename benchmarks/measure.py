@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import multiprocessing
-import os
 import signal
 import statistics
 import time
@@ -23,7 +22,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from splade.data.root import ENVIRONMENT_VARIABLE
 from splade.errors import LexicalSAEError
 
 Work = Callable[[], dict[str, float]]
@@ -34,9 +32,6 @@ WARM_UP = 2
 
 # Where the kernel says how much memory a process holds and has held.
 STATUS = Path("/proc/self/status")
-
-# Where a data root may lie when neither setting nor environment names one.
-BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # Seconds a process is given to leave by itself before it is told to.
 PATIENCE = 5.0
@@ -118,13 +113,6 @@ class Result:
             "measurements": [each.to_json() for each in self.measurements],
             "goals": [each.to_json() for each in self.goals],
         }
-
-
-def data_root(given: str | None) -> str | None:
-    """The folder of data sets: the one given, else the environment's (None: settings look there), else one beside."""
-    if given is None and not os.environ.get(ENVIRONMENT_VARIABLE) and BESIDE.is_dir():
-        return str(BESIDE)
-    return given
 
 
 def seconds_ratio(one: Measurement, other: Measurement) -> float:

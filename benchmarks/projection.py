@@ -17,9 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.measure import Goal, Result, Rival, Work, compare, seconds_ratio
+from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import JumpReLUGate, _JumpReLU
-from splade.models.support import FullSupport
+from splade.models.supports import FullSupport, SupportParts
 from splade.models.vocabulary import Vocabulary
 from splade.utils.cuda import BYTES_PER_MB, available_memory_mb, pick_dtype
 
@@ -76,9 +77,8 @@ def make_problem(size: Size, training: bool) -> Problem:
     weight = F.normalize(torch.randn(size.vocab, size.width), dim=1)  # (V, d)
     nothing = torch.zeros(size.vocab, dtype=torch.bool)
     vocabulary = cast(Vocabulary, SimpleNamespace(stop=nothing, special=nothing))  # all that this support reads
-    encoder = LexicalEncoder(
-        weight, torch.zeros(size.vocab), JumpReLUGate(size.vocab), [FullSupport(vocabulary, False)], False
-    )
+    support = FullSupport(SupportParts(vocabulary, False, cast(Backbone, None)))
+    encoder = LexicalEncoder(weight, torch.zeros(size.vocab), JumpReLUGate(size.vocab), [support], False)
     hidden = torch.randn(size.batch, size.length, size.width).to(pick_dtype(torch.device("cpu")))  # (B, L, d)
     positions = torch.zeros(size.batch, size.length, dtype=torch.long)  # (B, L): this support reads no token
     sequence = SparseSequence(hidden, positions, torch.ones_like(positions), encoder)

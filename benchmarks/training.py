@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.measure import Goal, Measurement, Result, Rival, Work, compare, data_root, seconds_ratio
+from benchmarks.measure import Goal, Measurement, Result, Rival, Work, compare, seconds_ratio
 from splade.config.load import load_config, vary
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
@@ -80,7 +80,7 @@ def build(config: Config, dense: bool, steps: int) -> Work:
 
 def run(rounds: int = 5, steps: int = 8, jobs: tuple[Job, ...] = JOBS, root: str | None = None) -> list[Result]:
     """Every job whose data are there; a missing one is said and left out."""
-    configs = [(job, job.load_for_steps(data_root(root))) for job in jobs]
+    configs = [(job, job.load_for_steps(root)) for job in jobs]
     return [_beside_dense(job, config, rounds, steps) for job, config in with_data(configs)]
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from benchmarks.measure import Result, Rival, Work, data_root, once
+from benchmarks.measure import Result, Rival, Work, once
 from benchmarks.training import DENSE, OURS, Job, described, goals, with_data
 from splade.config.schema import Config
 from splade.pipelines import dense_trainer, prepare
@@ -41,7 +41,7 @@ def build(config: Config, dense: bool) -> Work:
 def run(rounds: int = 1, jobs: tuple[Job, ...] = JOBS, root: str | None = None) -> list[Result]:
     """Every job whose data are there, once, whatever `rounds` says."""
     results = []
-    for job, config in with_data([(job, job.load(data_root(root))) for job in jobs]):
+    for job, config in with_data([(job, job.load(root)) for job in jobs]):
         rivals = [Rival(name, build, {"config": config, "dense": name == DENSE}) for name in (DENSE, OURS)]
         found = once(rivals)
         ratio = found[OURS].facts["s_a_step"] / found[DENSE].facts["s_a_step"]

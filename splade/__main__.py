@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-EXIT_INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
+from splade.errors import EXIT_INTERRUPTED
 
 
 @contextmanager

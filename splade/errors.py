@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 
+EXIT_INTERRUPTED = 130  # what shells give a program that Ctrl-C ended
+
 
 class LexicalSAEError(Exception):
     """Base of every error whose cause, and cure, lies with the person running the program."""

@@ -21,7 +21,9 @@ from splade.config.load import config_to_yaml
 from splade.config.schema import Config, DataConfig
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
+from splade.evaluation.lexicon import LexiconSettings
 from splade.models.folder import file_hash
+from splade.models.supports.dictionary import DictionarySettings
 from splade.training.checkpoint import list_checkpoints, nothing_to_resume
 from splade.training.recipes import resolved
 from splade.utils.atomic import write_json, write_text
@@ -94,16 +96,18 @@ def from_anywhere(config: Config) -> Config:
 
     config = _with_files(config, lambda path: whole(str(path)))
     data, model, evaluation = config.data, config.model, config.evaluation
-    lexicon = evaluation.lexicon
+    lexicon, dictionary = evaluation.of(LexiconSettings).lexicon, model.of(DictionarySettings).dictionary_file
+    words: dict[str, Any] = {"dictionary_file": whole(dictionary)} if dictionary else {}
+    ratings: dict[str, Any] = {"lexicon": whole(lexicon)} if lexicon and Path(lexicon).is_file() else {}
     return replace(
         config,
         data=replace(data, root=whole(data.root) if data.root else None),
         model=replace(
             model,
             name=whole(model.name) if Path(model.name).expanduser().is_dir() else model.name,
-            dictionary_file=whole(model.dictionary_file) if model.dictionary_file else None,
+            **words,
         ),
-        evaluation=replace(evaluation, lexicon=whole(lexicon) if lexicon and Path(lexicon).is_file() else lexicon),
+        evaluation=replace(evaluation, **ratings),
     )
 
 

@@ -36,6 +36,11 @@ class TaskDescription:
     """Settings that the task does not look at, and why."""
 
     @property
+    def decides_on_texts(self) -> bool:
+        """Whether a prediction is made for a whole example."""
+        return self.unit == self.example
+
+    @property
     def units(self) -> str:
         return f"{self.unit}s"
 

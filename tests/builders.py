@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,9 +15,11 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig
+from splade.config.variants import make
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
 from splade.models.sparse import SparseRows
+from splade.models.supports import SUPPORTS, DictionarySupport, Support, SupportParts
 from splade.models.vocabulary import Vocabulary
 
 TokenizerKind = Literal["wordpiece", "bpe", "unigram"]
@@ -208,10 +211,13 @@ def build_model(
             TAGS if task == "tagging" else [f"class {number}" for number in range(classes)],
             config,
             max_length=MAX_POSITIONS,
-            dictionary=[token for word in [*POSITIVE, *NEGATIVE] for token in vocabulary.match(word)],
             senses=chosen,
             task=task,
         )
+        adjectives = [token for word in [*POSITIVE, *NEGATIVE] for token in vocabulary.match(word)]
+        for each in model.encoder.supports:
+            if isinstance(each, DictionarySupport):
+                each.tokens = torch.tensor(sorted(set(adjectives)))
         for parameter in model.head.parameters():  # it starts near 0, behind which a mistake could hide
             parameter.add_(0.5 * torch.randn_like(parameter))
     batches: list[tuple[Tensor, ...]] = [encode(model, toy_reviews(32)[0])]
@@ -286,6 +292,25 @@ class TableReader(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         return F.normalize(self.embeddings(input_ids), dim=-1)
+
+
+def build_support(
+    name: str,
+    vocabulary: Vocabulary,
+    embeddings: Tensor,
+    *,
+    exclude_stop_words: bool = True,
+    neighbours: int = 5,
+    dictionary: Sequence[int] = (),
+    blank: bool = False,
+) -> Support:
+    """A support over a `TableReader`, without a model around it."""
+    reader: Any = TableReader(embeddings)
+    config = ModelConfig(neighbours=neighbours)  # type: ignore[call-arg]
+    made = make(SUPPORTS, name, config, SupportParts(vocabulary, exclude_stop_words, reader, blank=blank))
+    if isinstance(made, DictionarySupport):
+        made.tokens = torch.tensor(sorted(set(dictionary)))
+    return made
 
 
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]

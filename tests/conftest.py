@@ -18,6 +18,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from splade.data.root import ENVIRONMENT_VARIABLE
 from splade.errors import BackboneError
 from splade.models.backbone import Backbone
 from tests.builders import build_backbone_folder
@@ -75,12 +76,11 @@ def full_disk() -> Callable[..., NoReturn]:
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder of prepared data sets, if this machine has one."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    root = Path(os.environ.get("LEXICAL_SAE_DATA") or beside)
-    if not root.is_dir():
-        pytest.skip("no data root: set LEXICAL_SAE_DATA to a folder with one folder a data set")
-    return root
+    """The folder of prepared data sets that `LEXICAL_SAE_DATA` names."""
+    root = os.environ.get(ENVIRONMENT_VARIABLE)
+    if not root:
+        pytest.skip(f"no data root: set {ENVIRONMENT_VARIABLE} to a folder with one folder a data set")
+    return Path(root)
 
 
 @pytest.fixture(scope="session")

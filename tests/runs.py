@@ -42,6 +42,19 @@ TINY: dict[str, object] = {
 }
 
 
+#: What a finished run leaves in its folder, beside who holds it.
+RUN_FILES = (
+    "config.yaml",
+    "model",
+    "checkpoints",
+    "metrics.jsonl",
+    "measures",
+    "results.json",
+    "report.html",
+    "README.md",
+)
+
+
 def write_csv(
     path: Path, texts: Sequence[str], labels: Sequence[object], header: Sequence[str] = ("text", "label")
 ) -> Path:
@@ -148,6 +161,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 def weights(folder: Path) -> bytes:
     """The trained weights a run left in `folder`."""
     return (folder / "model" / "model.safetensors").read_bytes()
+
+
+def json_lines(stdout: str) -> list[dict[str, Any]]:
+    """One JSON object a line, as commands print them."""
+    return [json.loads(line) for line in stdout.splitlines()]
 
 
 def read_json(path: Path) -> Any:

@@ -270,7 +270,7 @@ def test_a_programming_error_is_not_dressed_up(model: Path, monkeypatch: pytest.
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("splade.inference.predict_batch", broken)
+    monkeypatch.setattr("splade.inference.predict", broken)
     assert isinstance(run_cli("predict", "--model", model, "good").exception, ZeroDivisionError)
 
 

@@ -24,7 +24,7 @@ PRESS = "os.kill(os.getpid(), signal.SIGINT)"
     "module",
     [
         f"{PRESS}\ndef run(): ...",  # while libraries are loaded
-        f"from splade.kindly import kindly\n@kindly\ndef run():\n    {PRESS}",  # in the command
+        f"from splade.cli.errors import reports_errors\n@reports_errors\ndef run():\n    {PRESS}",  # in the command
         f"try:\n    {PRESS}\nexcept BaseException:\n    raise ImportError('a library that was cut off')",
         f"def run():\n    try:\n        {PRESS}\n    except BaseException:\n        raise ValueError('anything')",
         f"""
@@ -77,7 +77,7 @@ def test_a_background_job_ignores_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to stand for a full disk")
 def test_an_answer_that_cannot_be_printed() -> None:
-    module = "from splade.kindly import kindly\n@kindly\ndef run():\n    print('an answer')\n"
+    module = "from splade.cli.errors import reports_errors\n@reports_errors\ndef run():\n    print('an answer')\n"
     program = f"{module}\nimport typer; typer.run(run)"
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True)

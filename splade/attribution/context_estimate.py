@@ -95,6 +95,6 @@ def _logits(model: LexicalSAE, shown: list[Tensor], mask: Tensor, of_word: Tenso
         part = torch.stack(shown[start : start + BATCH]).to(model.device)  # (b, L)
         rows = torch.arange(len(part))[:, None] * len(asked) + column
         groups = torch.where(column >= 0, rows, -1).to(model.device)  # (b, L)
-        state = model.tag(model(part, mask.to(model.device).expand_as(part)), groups)
+        state = model.tag_words(model(part, mask.to(model.device).expand_as(part)), groups)
         found.append(state.logits.view(len(part), len(asked), -1).cpu())
     return torch.cat(found)

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from splade.circuits.core import circuit_mask
 from splade.models.layers.activation import ThresholdGate
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 from splade.registry import Registry
 
 COMPLETENESS: Registry[Callable[..., Tensor]] = Registry("completeness loss")
-SEPARATIONS: Registry[type[ClassCentroids]] = Registry("separation loss")
+SEPARATIONS: Registry[type[AttributionCentroidTracker]] = Registry("separation loss")
 
 CENTROID_DECAY = 0.95
 """Weight of the past in a class centroid: the average looks back about 20 batches in which the class occurred."""
@@ -33,7 +33,7 @@ UNDER_ACTIVE = 0.1
 """A token that fires less than this share of the average frequency is under-active."""
 
 
-def circuit_logits(model: LexicalSAE, state: CircuitState, attribution: SparseRows, share: float) -> Tensor:
+def circuit_logits(model: LexicalModel, state: CircuitState, attribution: SparseRows, share: float) -> Tensor:
     """(R, C) what the top share of each row's active tokens predicts without the others."""
     mask = circuit_mask(attribution, state.rows.value > 0, share, soft=True)  # (N,)
     return model.decide(state.rows.with_value(state.rows.value * mask)).logits
@@ -41,7 +41,7 @@ def circuit_logits(model: LexicalSAE, state: CircuitState, attribution: SparseRo
 
 @COMPLETENESS.register("kl")
 def completeness_loss(
-    model: LexicalSAE, state: CircuitState, attribution: SparseRows, share: float, labels: Tensor | None = None
+    model: LexicalModel, state: CircuitState, attribution: SparseRows, share: float, labels: Tensor | None = None
 ) -> Tensor:
     """(R,) KL(p_full ‖ p_circuit): the top share of a row's active tokens must predict as all of them do.
 
@@ -54,13 +54,13 @@ def completeness_loss(
 
 @COMPLETENESS.register("ce")
 def labelled_completeness(
-    model: LexicalSAE, state: CircuitState, attribution: SparseRows, share: float, labels: Tensor
+    model: LexicalModel, state: CircuitState, attribution: SparseRows, share: float, labels: Tensor
 ) -> Tensor:
     """(R,) CE(p_circuit, label): the top share of a row's active tokens must be right, whatever all of them say."""
     return F.cross_entropy(circuit_logits(model, state, attribution, share), labels, reduction="none")
 
 
-class ClassCentroids(nn.Module, ABC):
+class AttributionCentroidTracker(nn.Module, ABC):
     """A moving average of normalised sizes of attribution a class: what its circuit usually looks like.
 
     Sizes, because with two classes a word has opposite signs for the two: of signed centroids the cosine is lowest, -1,
@@ -85,8 +85,8 @@ class ClassCentroids(nn.Module, ABC):
         unit = self.unit(attribution)
         centroids = F.normalize(self.centroids, dim=1)
         columns = centroids.T.index_select(0, attribution.token) * unit.value[:, None]  # (N, C)
-        out = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
-        return out.index_add(0, attribution.row, columns)
+        cosines = torch.zeros(attribution.num_rows, len(self.centroids), device=columns.device)
+        return cosines.index_add(0, attribution.row, columns)
 
     @abstractmethod
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ class ClassCentroids(nn.Module, ABC):
 
 
 @SEPARATIONS.register("triplet")
-class SeparationLoss(ClassCentroids):
+class SeparationLoss(AttributionCentroidTracker):
     """Triplet loss on sizes |a|: nearer to the own class's centroid than to the nearest other one, by a margin.
 
         loss = relu(m − (cos(|a|, own) − max_other cos(|a|, other))) + (1 − m)²/2,      m = sigmoid(raw)
@@ -132,8 +132,8 @@ class SeparationLoss(ClassCentroids):
     def forward(self, attribution: SparseRows, labels: Tensor) -> Tensor:
         """(R,); zero for rows of a class without a centroid yet, or while no other class has one."""
         similarity = self.similarities(attribution)  # (R, C)
-        own = F.one_hot(labels, len(self.centroids)).bool()
-        others = similarity.masked_fill(own | ~self.seen, -torch.inf).amax(1)  # the hardest negative
+        own_class = F.one_hot(labels, len(self.centroids)).bool()
+        others = similarity.masked_fill(own_class | ~self.seen, -torch.inf).amax(1)  # the hardest negative
         gap = similarity.gather(1, labels[:, None]).squeeze(1) - others
         usable = self.seen[labels] & torch.isfinite(others) & (attribution.counts > 0)
         triplet = F.relu(self.margin - gap) + 0.5 * (1 - self.margin) ** 2
@@ -141,7 +141,7 @@ class SeparationLoss(ClassCentroids):
 
 
 @SEPARATIONS.register("centroid_cosine")
-class CentroidCosine(ClassCentroids):
+class CentroidCosine(AttributionCentroidTracker):
     """The mean cosine between the own class's centroid, the row's share in it included, and the other centroids.
 
         loss = mean_other cos(c, other),      c = β·own + (1 − β)·|a|,      |a| the row's sizes, normalised
@@ -157,10 +157,10 @@ class CentroidCosine(ClassCentroids):
         unit = F.normalize(self.centroids, dim=1)
         similarity = self.similarities(attribution)  # (R, C)
         similarity = similarity.detach() + (similarity - similarity.detach()) / (1 - beta)
-        own, past = F.one_hot(labels, len(unit)).bool(), beta * length[labels]  # (R, C), (R,)
+        own_class, past = F.one_hot(labels, len(unit)).bool(), beta * length[labels]  # (R, C), (R,)
         along = past[:, None] * (unit @ unit.T)[labels] + (1 - beta) * similarity  # (R, C): c · other
-        square = past**2 + 2 * past * (1 - beta) * similarity[own] + (1 - beta) ** 2  # (R,): |c|²
-        others = self.seen & ~own
+        square = past**2 + 2 * past * (1 - beta) * similarity[own_class] + (1 - beta) ** 2  # (R,): |c|²
+        others = self.seen & ~own_class
         cosine = torch.where(others, along, 0.0).sum(1) / (others.sum(1).clamp(min=1) * square.clamp(min=1e-12).sqrt())
         usable = others.any(1) & (attribution.counts > 0)
         return torch.where(usable, cosine, 0.0)
@@ -176,9 +176,19 @@ def sharpness_loss(state: CircuitState, attribution: SparseRows) -> Tensor:
     return torch.where(active > 1, (ratio - 1) / (active.clamp(min=2).sqrt() - 1), 0.0)
 
 
+def gate_probabilities(state: CircuitState, gate: ThresholdGate) -> SparseRows:
+    """σ((z_j − θ_j)/ε) of every entry j."""
+    return state.rows.with_value(gate.open_probability(state.scores, state.rows.token))
+
+
 def expected_active(state: CircuitState, gate: ThresholdGate) -> Tensor:
     """(R,) Σ_j σ((z_j − θ_j)/ε): a differentiable count of a row's active tokens."""
-    return state.rows.sum_rows(gate.open_probability(state.scores, state.rows.token))
+    return gate_probabilities(state, gate).sum_rows()
+
+
+def compute_gate_sparsity_loss(gate_probs: SparseRows) -> Tensor:
+    """() the mean over rows of Σ_j σ((z_j − θ_j)/ε), of `gate_probabilities`; the loop adds up rows by itself."""
+    return gate_probs.sum_rows().mean()
 
 
 @torch.no_grad()
@@ -189,7 +199,15 @@ def token_counts(state: CircuitState, gate: ThresholdGate) -> Tensor:
     return torch.stack([fired, torch.bincount(token, minlength=size)]).float()
 
 
-class FrequencyPenalty(nn.Module):
+class FeatureFrequencyTracker(ABC):
+    """A loss that goes by how often each token fires, a moving average over the rows of past steps."""
+
+    @abstractmethod
+    def update(self, counts: Tensor, rows: int) -> None:
+        """Move the frequencies by the `token_counts` of a step that had so many rows."""
+
+
+class FrequencyPenalty(nn.Module, FeatureFrequencyTracker):
     """(R,) Σ_j relu(θ_j − z_j)/scale over under-active tokens j that nearly fired in the row.
 
     Under-active: fires in fewer than a tenth as many texts as the average token that ever comes near its threshold.
@@ -215,6 +233,5 @@ class FrequencyPenalty(nn.Module):
 
     @torch.no_grad()
     def update(self, counts: Tensor, rows: int) -> None:
-        """Move the frequencies by the `token_counts` of a step."""
         self.fired.mul_(FREQUENCY_DECAY).add_(counts[0] / rows, alpha=1 - FREQUENCY_DECAY)
         self.near.mul_(FREQUENCY_DECAY).add_(counts[1] / rows, alpha=1 - FREQUENCY_DECAY)

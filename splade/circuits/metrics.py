@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from splade.circuits.core import circuit_mask, circuit_size
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 
@@ -23,7 +23,8 @@ SAMPLED_PAIRS = 2_000
 """Pairs of texts of one class whose circuits are compared as sets."""
 
 
-Kept = TypeVar("Kept", float, int)
+Size = TypeVar("Size", float, int)
+"""A circuit's size: a share of a text's active tokens, or a number of them."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class CompletenessAt:
     """The same number of tokens, chosen at random."""
 
 
-class CompletenessMeter(Generic[Kept]):
+class CompletenessMeter(Generic[Size]):
     """Gathers `CompletenessAt` over batches, for several circuits: shares of a text's active tokens, or numbers."""
 
-    def __init__(self, model: LexicalSAE, sizes: list[Kept], seed: int = 0):
+    def __init__(self, model: LexicalModel, sizes: list[Size], seed: int = 0):
         """`sizes`: what a circuit keeps; 0.1 the strongest tenth of the active tokens, 3 the strongest three."""
         self.model = model
-        self.sizes: list[Kept] = sizes
+        self.sizes: list[Size] = sizes
         self._sums = np.zeros((len(sizes), 3))
         self._rows = 0
         self._generator = torch.Generator().manual_seed(seed)
@@ -66,7 +67,7 @@ class CompletenessMeter(Generic[Kept]):
     def _keep(self, rows: SparseRows, mask: Tensor) -> Tensor:
         return self.model.decide(rows.with_value(rows.value * mask)).logits
 
-    def result(self) -> dict[Kept, CompletenessAt]:
+    def result(self) -> dict[Size, CompletenessAt]:
         means = self._sums / max(1, self._rows)
         return {size: CompletenessAt(*means[i].tolist()) for i, size in enumerate(self.sizes)}
 
@@ -87,14 +88,14 @@ class Separation:
     within_cosine: float | None
     """Mean over pairs of texts of one class."""
     size_cosine: float | None
-    """As `cosine`, of sizes."""
+    """The same as `cosine`, of sizes."""
     within_size_cosine: float | None
-    """As `within_cosine`, of sizes."""
+    """The same as `within_cosine`, of sizes."""
     overlap: float | None
-    """As `size_cosine`, of all active tokens. A circuit is a share of them, so a sparser model's has fewer tokens, and
-    fewer tokens meet less often: this one compares models of different sparsity."""
+    """The same as `size_cosine`, of all active tokens. A circuit is a share of them, so a sparser model's has fewer
+    tokens, and fewer tokens meet less often: this one compares models of different sparsity."""
     within_overlap: float | None
-    """As `within_size_cosine`, of all active tokens."""
+    """The same as `within_size_cosine`, of all active tokens."""
     within_jaccard: float | None
     """Mean over sampled pairs of texts of one class, overlap of their circuits."""
 
@@ -120,9 +121,9 @@ class SeparationMeter:
             (self._whole, attribution.normalised().value.abs()),
         ):
             sums.view(-1).index_add_(0, index, unit.cpu())
-        says = attribution.sum_rows(attribution.value.abs()) > 0  # a row of which every token says 0 has no circuit
-        self._counts += torch.bincount(classes[says], minlength=len(self._counts)).cpu()
-        inside = (inside > 0) & says[attribution.row]
+        has_circuit = attribution.sum_rows(attribution.value.abs()) > 0  # not where every token says 0
+        self._counts += torch.bincount(classes[has_circuit], minlength=len(self._counts)).cpu()
+        inside = (inside > 0) & has_circuit[attribution.row]
         members: list[set[int]] = [set() for _ in range(attribution.num_rows)]
         for row, token in zip(attribution.row[inside].tolist(), attribution.token[inside].tolist(), strict=True):
             members[row].add(token)
@@ -153,20 +154,20 @@ class SeparationMeter:
 
     def _within(self, sums: Tensor) -> float | None:
         """Mean over classes of the mean cosine over pairs of their texts: (‖Σu‖² − n)/(n·(n − 1)), u of length 1."""
-        many = self._counts > 1
-        counts = self._counts[many]
-        return _mean((((sums[many] ** 2).sum(1) - counts) / (counts * (counts - 1))).tolist())
+        comparable = self._counts > 1
+        counts = self._counts[comparable]
+        return _mean((((sums[comparable] ** 2).sum(1) - counts) / (counts * (counts - 1))).tolist())
 
     def _sampled_overlaps(self, generator: np.random.Generator) -> list[float]:
         classes = [circuits for circuits in self._circuits if len(circuits) > 1]
         if not classes:
             return []
-        out = []
+        overlaps = []
         for _ in range(SAMPLED_PAIRS):
             circuits = classes[generator.integers(len(classes))]
             first, second = generator.choice(len(circuits), 2, replace=False)
-            out.append(_jaccard(circuits[first], circuits[second]))
-        return out
+            overlaps.append(_jaccard(circuits[first], circuits[second]))
+        return overlaps
 
 
 def _jaccard(a: frozenset[int], b: frozenset[int]) -> float:

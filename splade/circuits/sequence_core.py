@@ -1,5 +1,5 @@
-"""The prediction of a tagger, under the name it has in the user's documents."""
+"""The prediction of a tagger, under the names it has in the user's documents."""
 
-from splade.models.state import TagCircuitState
+from splade.models.state import SequenceCircuitState, TagCircuitState
 
-__all__ = ["TagCircuitState"]
+__all__ = ["SequenceCircuitState", "TagCircuitState"]

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from splade.circuits.losses import FREQUENCY_DECAY, expected_active
+from splade.circuits.losses import FREQUENCY_DECAY, FeatureFrequencyTracker, expected_active
 from splade.models.layers.activation import ThresholdGate
 from splade.models.state import CircuitState
 from splade.registry import Registry
@@ -83,7 +83,7 @@ class L1L0(SparsityLoss):
 
 
 @SPARSITIES.register("df_flops")
-class DocumentFrequencyFlops(SparsityLoss):
+class DocumentFrequencyFlops(SparsityLoss, FeatureFrequencyTracker):
     """Σ_j w_j·s_j / (‖s‖₂·√target),      w_j = 1 + 1/(1 + (df_j^(log_α 2) − 1)^β),   df a moving average over rows.
 
     ‖s‖₁/‖s‖₂ is √n for n equal values whatever their size, so shrinking all of them gains nothing. The weight, the
@@ -110,5 +110,4 @@ class DocumentFrequencyFlops(SparsityLoss):
 
     @torch.no_grad()
     def update(self, counts: Tensor, rows: int) -> None:
-        """Move the frequencies by the `token_counts` of a step."""
         self.frequency.mul_(FREQUENCY_DECAY).add_(counts[0] / rows, alpha=1 - FREQUENCY_DECAY)

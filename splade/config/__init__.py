@@ -9,9 +9,9 @@ from splade.config.schema import (
     EvaluationConfig,
     LossWeights,
     ModelConfig,
-    StudyConfig,
     TrainingConfig,
 )
+from splade.config.study import StudyConfig
 
 __all__ = [
     "Config",

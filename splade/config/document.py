@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from splade.config.schema import Config
+from splade.config.variants import OpenSection, declarations
 
 HEADER = """# Settings
 
@@ -24,9 +25,11 @@ def settings_page() -> str:
 
 
 def _tables(prefix: str, values: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> list[str]:
-    rows, inner = [], []
+    rows, inner, properties = [], [], dict(schema["properties"])
+    for declared in declarations(type(values)) if isinstance(values, OpenSection) else ():
+        properties |= TypeAdapter(declared.settings).json_schema()["properties"]
     for field in dataclasses.fields(values):
-        value, described = getattr(values, field.name), schema["properties"][field.name]
+        value, described = getattr(values, field.name), properties[field.name]
         if dataclasses.is_dataclass(value):
             nested = definitions[type(value).__name__]
             inner += _tables(f"{prefix}{field.name}.", value, nested, definitions)

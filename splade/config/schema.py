@@ -6,80 +6,37 @@ The dataclasses are frozen: a run is described once, written to ``config.yaml`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, Strict, model_validator
+from pydantic import Field, Strict, model_validator
 from pydantic.dataclasses import dataclass
-from pydantic.functional_validators import AfterValidator, BeforeValidator, WrapValidator
 
+from splade.config.numbers import (
+    ALL_ROWS,
+    Flag,
+    NonNegative,
+    NonNegativeInt,
+    Number,
+    Positive,
+    PositiveInt,
+    PositiveOrAuto,
+    Samples,
+    Share,
+    ShareBelowOne,
+)
+from splade.config.study import StudyConfig
 from splade.config.texts import ColumnName, Delimiter, Encoding, FilePath, Names, Text
+from splade.config.variants import SETTINGS, Choice, Choices, OpenSection, open_to
 
-SETTINGS = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-Gate = Literal["jumprelu", "drelu", "drelu_log1p"]
-Pooling = Literal["max", "attention"]
-Head = Literal["relu_mlp", "tied_mlp", "bcos"]
-Recipe = Literal["cajt", "lexical_sae", "cis", "baseline"]
-Anchor = Literal["own_token", "frozen_scores", "register", "none"]
-SupportName = Literal["full", "neighbourhood", "dictionary"]
-Task = Literal["classification", "tagging"]
-
-ALL_ROWS = -1  # the seeds' way to say "the whole split"
-
-
-def _no_bool(value: object) -> object:
-    # Python counts True as the number 1; in a settings file `learning_rate: true` is a slip.
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    return value
-
-
-def _split_support(value: object) -> object:
-    return [name.strip() for name in value.split("+")] if isinstance(value, str) else value
-
-
-def _distinct(names: list[SupportName]) -> list[SupportName]:
-    if not names or len(set(names)) < len(names):
-        raise ValueError("must name one or more different supports")
-    return names
-
-
-def _different(values: list[int]) -> list[int]:
-    if len(set(values)) < len(values):
-        raise ValueError("must not name a number twice")
-    return values
-
-
-def _sample_count(value: int) -> int:
-    if value != ALL_ROWS and value < 1:
-        raise ValueError("must be -1 (all rows) or a whole number above 0")
-    return value
-
-
-def _auto_or(value: object, check: Callable[[object], object]) -> object:
-    return value if is_auto(value) else check(value)
-
-
-def is_auto(rate: object) -> bool:
-    """Whether a learning rate is still to be found."""
-    return rate == "auto"
-
-
-Flag = Annotated[bool, Strict()]
-PositiveInt = Annotated[int, Strict(), Field(gt=0)]
-NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
-Samples = Annotated[int, Strict(), AfterValidator(_sample_count)]
-# Not strict: YAML 1.1 reads `3e-4` as a string, and everybody means the number.
-Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
-NonNegative = Annotated[Number, Field(ge=0)]
-Share = Annotated[Number, Field(gt=0, le=1)]
-ShareBelowOne = Annotated[Number, Field(gt=0, lt=1)]
-# A number, or "auto" until a training has found one.
-PositiveOrAuto = Annotated[Positive, WrapValidator(_auto_or)]
-Supports = Annotated[list[SupportName], BeforeValidator(_split_support), AfterValidator(_distinct)]
+Task = Annotated[str, Choice("task")]
+Gate = Annotated[str, Choice("gate")]
+Pooling = Annotated[str, Choice("pooling")]
+Head = Annotated[str, Choice("head")]
+Recipe = Annotated[str, Choice("recipe")]
+Optimizer = Annotated[str, Choice("optimizer")]
+Anchor = Annotated[str, Choice("anchor", "none")]
+Supports = Annotated[list[str], Choices("support")]
 
 
 @dataclass(config=SETTINGS, frozen=True)
@@ -150,8 +107,9 @@ class DataConfig:
         return self
 
 
-@dataclass(config=SETTINGS, frozen=True)
-class ModelConfig:
+@open_to("support", "gate", "pooling", "head")
+@dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
+class ModelConfig(OpenSection):
     """The encoder, which vocabulary tokens may fire, and the head that sums them."""
 
     name: Text = "minilm"
@@ -161,15 +119,8 @@ class ModelConfig:
     """Branch, tag or commit of a Hub backbone."""
     support: Supports = field(default_factory=lambda: ["neighbourhood"])
     """Tokens that may fire at a position: one name, or several joined (``neighbourhood+dictionary``, or a list)."""
-    neighbours: PositiveInt = 8
-    """Nearest whole words of each token in the frozen input embeddings, itself among them, that ``neighbourhood`` lets
-    fire. Fewer: shorter sums, of the words themselves; more: more synonyms."""
     exclude_stop_words: Flag = True
     """Keep stop words from firing (negations always may), because they soak up contribution and explain nothing."""
-    dictionary_size: PositiveInt = 4000
-    """Number of frequent whole words in the ``dictionary`` support."""
-    dictionary_file: FilePath | None = None
-    """Own word list for ``dictionary``, one word a line."""
     gate: Gate | None = None
     """How a score becomes an activation or exactly zero: ``jumprelu`` keeps the whole score above the threshold,
     ``drelu`` what it exceeds it by, ``drelu_log1p`` the logarithm of that; null: the recipe's."""
@@ -190,8 +141,6 @@ class ModelConfig:
     position. 1: none."""
     sense_tokens: Literal["auto"] | list[Text] = "auto"
     """Words that get senses; auto: those whose hidden states in the training texts fall most clearly into groups."""
-    head_layers: Literal[2, 3] = 2
-    """Layers of a ``bcos`` head, which is exact at any depth; the other heads have 2."""
     hidden_size: PositiveInt = 256
     """Width of the head's hidden layer."""
     token_dropout: Annotated[Number, Field(ge=0, lt=1)] = 0.1
@@ -204,9 +153,7 @@ class ModelConfig:
     """Precision of the backbone; auto: bfloat16 where the hardware is fast at it. The head is always float32."""
 
     @model_validator(mode="after")
-    def _check_variants(self) -> ModelConfig:
-        if self.head_layers != 2 and self.head != "bcos":
-            raise ValueError(f"has 'head_layers' {self.head_layers}, which only the head 'bcos' can have")
+    def _check_senses(self) -> ModelConfig:
         if self.senses == 1 and self.sense_tokens != "auto":
             raise ValueError("has 'sense_tokens', but 'senses' is 1, so that no word has several; set it to 2 or more")
         return self
@@ -233,8 +180,9 @@ class LossWeights:
     """Words keep meaning themselves, in the way ``training.anchor`` says."""
 
 
-@dataclass(config=SETTINGS, frozen=True)
-class TrainingConfig:
+@open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss")
+@dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
+class TrainingConfig(OpenSection):
     """The two-phase training: first cross-entropy alone, then circuit losses under a constraint on it."""
 
     recipe: Recipe = "cajt"
@@ -247,7 +195,7 @@ class TrainingConfig:
     """Texts a batch; null: chosen from the memory there is."""
     gradient_accumulation_steps: PositiveInt = 1
     """Batches whose gradients make one optimiser step."""
-    optimizer: Literal["schedule_free", "adamw"] = "adamw"
+    optimizer: Optimizer = "adamw"
     """``schedule_free``: Schedule-Free AdamW; ``adamw``: AdamW with warm-up and cosine decay."""
     learning_rate: PositiveOrAuto = 1e-4
     """Base learning rate of the backbone; ``auto``: found by a short range test before training."""
@@ -304,45 +252,21 @@ class TrainingConfig:
         return self
 
 
-@dataclass(config=SETTINGS, frozen=True)
-class EvaluationConfig:
+@open_to("measure")
+@dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
+class EvaluationConfig(OpenSection):
     """What is measured after training, always on the test split."""
 
-    measures: Annotated[list[Text], Field(min_length=1)] | None = None
+    measures: Annotated[list[str], Choices("measure")] | None = None
     """Names of the measures to take, such as ``completeness``; null: all that are for the task."""
     dense_baseline: Flag = False
     """Also train the same backbone with an ordinary head, on the same data and budget."""
     batch_size: PositiveInt = 64
     """Texts a batch."""
-    completeness_shares: Annotated[list[Share], Field(min_length=1)] = field(
-        default_factory=lambda: [0.01, 0.05, 0.1, 0.2, 0.5]
-    )
-    """Shares of the active tokens kept when measuring how complete a circuit is."""
-    lexicon: Text | None = None
-    """People's word ratings to compare signs with: a file of word, tab, rating lines, or ``vader``; null: none."""
     explain_samples: NonNegativeInt = 10
     """Texts explained in the report."""
     max_samples: Samples = ALL_ROWS
     """Test texts the slower measurements look at; -1: all."""
-
-
-@dataclass(config=SETTINGS, frozen=True)
-class StudyConfig:
-    """An experiment of several runs (``lexical-sae study``). A single run does not look at it."""
-
-    seeds: Annotated[list[NonNegativeInt], Field(min_length=1), AfterValidator(_different)] | None = None
-    """Seeds that every variation is run with, or, among a variation's settings, that one; null: ``seed`` alone."""
-    variations: dict[Text, dict[Text, Any]] = field(default_factory=dict)
-    """What is compared: a name, and under it the ``section.key: value`` that differ from the settings of the file."""
-    grid: dict[Text, Annotated[list[Any], Field(min_length=1)]] = field(default_factory=dict)
-    """``section.key: [values]`` of which every combination is compared too; a variation with the name of a combination
-    adds settings to it. With neither, a study compares what it is named for."""
-    lengths: Annotated[list[Annotated[int, Strict(), Field(ge=16)]], Field(min_length=1)] | None = None
-    """Text lengths of ``long_context``, in tokens; null: doubling from 64 up to what the backbone reads."""
-    needles: PositiveInt = 40
-    """Test texts that ``long_context`` hides in filler."""
-    explained: PositiveInt = 32
-    """Test texts that ``sota_comparison`` explains to take the time."""
 
 
 @dataclass(config=SETTINGS, frozen=True)

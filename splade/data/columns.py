@@ -204,6 +204,11 @@ class ClassLabels:
         self.names = self.classes = list(given or distinct_labels(sample.labels))
         self.numbered = numbered and bool(given)
 
+    @staticmethod
+    def problem(names: Sequence[str]) -> str | None:
+        """Why these cannot be the names of a saved model's classes: any different names can."""
+        return None
+
     def encode(self, raw: RawSplit) -> TextSplit:
         return encode_labels(raw, self.names, self.numbered)
 

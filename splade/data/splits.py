@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from splade.config.schema import ALL_ROWS, DataConfig
+from splade.config.numbers import ALL_ROWS
+from splade.config.schema import DataConfig
 from splade.data.types import RawSplit, Split, TaggedSplit, TextSplit
 from splade.errors import DataError
 

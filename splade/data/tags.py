@@ -125,6 +125,13 @@ class TagLabels:
         # The names are sorted: only if they were before, too, do the numbers stand for them.
         self.numbered = numbered and self.names == list(given or [])
 
+    @staticmethod
+    def problem(names: Sequence[str]) -> str | None:
+        """Why these cannot be the names of a saved tagger's labels, if they cannot."""
+        if names[0] == OUTSIDE and list(names) == iob2_names(tag for tag in map(split_tag, names) if tag):
+            return None
+        return "'labels' of a tagger must be O, then B-X and I-X of each type X"
+
     def encode(self, raw: RawTags) -> TaggedSplit:
         """Rewrite the tags as IOB2 and number them; sentences without words are left out."""
         numbers = {name: number for number, name in enumerate(self.names)}

@@ -58,7 +58,10 @@ class Capped(Measure[CappedResult]):
     figures = (
         *(_figure(k) for k in TOP_K),
         Figure(
-            "argmax_f1", "entity F1, undecoded", "F1 of each word's most probable tag, impossible sequences included."
+            "argmax_f1",
+            "entity F1, undecoded",
+            "F1 of each word's most probable tag, impossible sequences included.",
+            brief=False,
         ),
     )
     keys = (

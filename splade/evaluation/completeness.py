@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as settings_dataclass
 
 from splade.circuits.metrics import CompletenessAt, CompletenessMeter
+from splade.config.numbers import Share
+from splade.config.variants import SETTINGS
 from splade.evaluation.figure import (
     DIVERGENCE,
     SHARE,
@@ -82,10 +87,21 @@ def _curves(results: Results) -> Curves | None:
     return Curves("% of active tokens kept", "accuracy (%)", lines, levels, log_x=True)
 
 
+@settings_dataclass(config=SETTINGS, frozen=True)
+class CompletenessSettings:
+    """What is kept."""
+
+    completeness_shares: Annotated[list[Share], Field(min_length=1)] = field(
+        default_factory=lambda: [0.01, 0.05, 0.1, 0.2, 0.5]
+    )
+    """Shares of the active tokens kept when measuring how complete a circuit is."""
+
+
 @MEASURES.register("completeness")
 class Completeness(Measure[CompletenessResult]):
     """Accuracy and divergence when each row keeps a few of its active tokens."""
 
+    Settings = CompletenessSettings
     title = "Completeness"
     about = (
         "Only some of each {unit}'s active tokens are kept, those with the largest contribution; of a tagger, at the "
@@ -126,6 +142,7 @@ class Completeness(Measure[CompletenessResult]):
             column="tokens_kl",
             panel=True,
             better="lower",
+            brief=False,
         ),
         Figure(
             "completeness_entities.0.1.accuracy",
@@ -175,7 +192,7 @@ class Completeness(Measure[CompletenessResult]):
 
     def _meters(self) -> tuple[CompletenessMeter[float], CompletenessMeter[int]]:
         model, seed = self.scope.model, self.scope.seed
-        shares = CompletenessMeter(model, self.scope.config.completeness_shares, seed)
+        shares = CompletenessMeter(model, self.scope.config.of(CompletenessSettings).completeness_shares, seed)
         return shares, CompletenessMeter(model, list(CIRCUIT_TOKENS), seed)
 
     def update(self, seen: Seen) -> None:

@@ -26,6 +26,8 @@ class DenseState:
 class DenseClassifier(nn.Module):
     """A backbone under a `DenseHead`: what the sparse model gives up."""
 
+    has_sparse_rows = False
+
     def __init__(self, backbone: Backbone, labels: Sequence[str], hidden_size: int, dtype: Precision = "auto"):
         super().__init__()
         self.labels = list(labels)
@@ -34,7 +36,7 @@ class DenseClassifier(nn.Module):
         self.dtype = dtype
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, L, d)."""
+        """Hidden states (B, L, d)."""
         precision = pick_dtype(input_ids.device, self.dtype)
         with torch.autocast(input_ids.device.type, precision) if precision != torch.float32 else nullcontext():
             return self.backbone(input_ids, attention_mask)

@@ -19,8 +19,16 @@ class DenseScores(Declared):
             "Accuracy of the dense baseline.",
             better="higher",
             column="dense_accuracy",
+            brief=False,
         ),
-        Figure("dense_f1", "dense head F1", "Entity F1 of the dense baseline.", better="higher", column="dense_f1"),
+        Figure(
+            "dense_f1",
+            "dense head F1",
+            "Entity F1 of the dense baseline.",
+            better="higher",
+            column="dense_f1",
+            brief=False,
+        ),
     )
     keys = (
         Key(

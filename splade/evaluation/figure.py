@@ -95,6 +95,8 @@ class Figure:
     """None: it depends."""
     headline: bool = False
     """Among the first that a reader sees."""
+    brief: bool = True
+    """Whether a terminal shows it too, and not only the report."""
     column: str = ""
     """Its name in the results of a study; empty: no column there."""
     panel: bool = False

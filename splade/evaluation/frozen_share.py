@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from splade.evaluation.figure import Figure
@@ -11,6 +12,9 @@ from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 
 FROZEN_TOP = 100
 """A token counts as proposed by the frozen backbone when it is among its so many highest scores at the position."""
+
+POSITIONS_AT_A_TIME = 1024
+"""Positions scored over the whole vocabulary at a time: 125 MB where it has 30,522 tokens."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,12 @@ class FrozenShare(Measure[FrozenShareResult]):
         hidden = hidden.reshape(-1, weight.shape[1])  # (B·L, d)
         entry, position, value = seen.attribution.by_position()
         places, inverse = position.unique(return_inverse=True)
-        top = (hidden[places].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).indices  # (P, 100)
+        top = torch.cat(  # (P, 100)
+            [
+                (hidden[part].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).indices
+                for part in places.split(POSITIONS_AT_A_TIME)
+            ]
+        )
         token = self.scope.model.encoder.base[seen.attribution.token[entry]]
         proposed = (top[inverse] == token[:, None]).any(1)
         size = value.abs()

@@ -50,7 +50,9 @@ class Identity(Measure[DLACheck]):
             column="dla_error",
             beside=beside("mean {}", "dla.mean_error", ERROR),
         ),
-        Figure("dla.mean_error", "mean error of the sum", "The same gap, on average.", ERROR, better="lower"),
+        Figure(
+            "dla.mean_error", "mean error of the sum", "The same gap, on average.", ERROR, better="lower", brief=False
+        ),
     )
 
     def __init__(self, scope: Scope):

@@ -7,7 +7,10 @@ from importlib import metadata
 from pathlib import Path
 
 import torch
+from pydantic.dataclasses import dataclass as settings_dataclass
 
+from splade.config.texts import Text
+from splade.config.variants import SETTINGS
 from splade.errors import ConfigError
 from splade.evaluation.figure import Figure, Key, beside
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
@@ -107,10 +110,19 @@ class LexiconMeter:
         )
 
 
+@settings_dataclass(config=SETTINGS, frozen=True)
+class LexiconSettings:
+    """Which ratings."""
+
+    lexicon: Text | None = None
+    """People's word ratings to compare signs with: a file of word, tab, rating lines, or ``vader``; null: none."""
+
+
 @MEASURES.register("lexicon")
 class Lexicon(Measure[LexiconResult]):
     """Agreement with people's ratings of words, where `evaluation.lexicon` names some."""
 
+    Settings = LexiconSettings
     title = "Grounding"
     section = "grounding"
     figures = (
@@ -129,6 +141,7 @@ class Lexicon(Measure[LexiconResult]):
             "How much of it agrees with what people say of the word.",
             column="right_sign",
             better="higher",
+            brief=False,
         ),
         Figure(
             "grounding.lexicon.heaviest_share",
@@ -136,6 +149,7 @@ class Lexicon(Measure[LexiconResult]):
             "Share of all contribution to the positive class that one token carries.",
             column="heaviest_share",
             better="lower",
+            brief=False,
         ),
     )
     keys = (
@@ -148,18 +162,19 @@ class Lexicon(Measure[LexiconResult]):
 
     def __init__(self, scope: Scope):
         super().__init__(scope)
-        name, positive = str(scope.config.lexicon), positive_class(scope.model.labels)
+        name, positive = str(_source(scope)), positive_class(scope.model.labels)
         assert positive is not None  # as `check` has made sure
         self._positive = positive
         self._meter = LexiconMeter(name, load_lexicon(name), scope.model.vocabulary)
 
     @classmethod
     def is_wanted(cls, scope: Scope) -> bool:
-        return scope.config.lexicon is not None
+        return _source(scope) is not None
 
     @classmethod
     def check(cls, scope: Scope) -> None:
-        if scope.config.lexicon is None:
+        source = _source(scope)
+        if source is None:
             return
         if not scope.task.description.has_polarity:
             raise ConfigError(
@@ -171,10 +186,14 @@ class Lexicon(Measure[LexiconResult]):
                 f"evaluation.lexicon is set, but none of the labels {', '.join(scope.model.labels)} is called "
                 "positive; leave it null for data without good and bad."
             )
-        load_lexicon(scope.config.lexicon)
+        load_lexicon(source)
 
     def update(self, seen: Seen) -> None:
         self._meter.add(compute_attribution_tensor(seen.state, torch.full_like(seen.classes, self._positive)))
 
     def result(self) -> LexiconResult:
         return LexiconResult(self._meter.result())
+
+
+def _source(scope: Scope) -> str | None:
+    return scope.config.of(LexiconSettings).lexicon

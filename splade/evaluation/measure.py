@@ -28,8 +28,8 @@ from splade.tasks import Batch, Task
 class MeasureRegistry(Registry["type[Measure[Any]]"]):
     """The measures, each of which knows the name it is registered under."""
 
-    def register(self, name: str) -> Callable[[Registered], Registered]:
-        remember = super().register(name)
+    def register(self, name: str, settings: type[Any] | None = None) -> Callable[[Registered], Registered]:
+        remember = super().register(name, settings)
 
         def named(measure: Registered) -> Registered:
             measure.name = name  # type: ignore[attr-defined]
@@ -108,6 +108,8 @@ class Measure(Declared, ABC, Generic[Result]):
     reads: ClassVar[Reads] = "explained rows"
     section: ClassVar[str] = ""
     """The key under which its results stand; empty: at the top."""
+    Settings: ClassVar[type[Any] | None] = None
+    """Its own settings, a dataclass, which then stand in the section `evaluation`; None: it has none."""
     version: ClassVar[int] = 1
     """Raised when it comes to compute something else, so that what was measured before is measured again."""
 

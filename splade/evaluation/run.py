@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.config.schema import ALL_ROWS, EvaluationConfig
+from splade.config.numbers import ALL_ROWS
+from splade.config.schema import EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.measure import Measure, Scope, Seen
@@ -52,7 +53,7 @@ class Evaluation:
             place = found.setdefault(measure.section, {}) if measure.section else found
             place |= measure.to_json(result)
         counts = {"evaluated": len(self.scope.rows)}
-        if task.units != task.description.examples:  # a text is one prediction, a sentence is many
+        if not task.description.decides_on_texts:  # a text is one prediction, a sentence is many
             counts[task.units] = self.rows
         return found | counts | {"findings": self.findings, "vocab_size": self.scope.model.vocab_size}
 

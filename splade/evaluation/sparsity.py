@@ -96,7 +96,13 @@ class Sparsity(Measure[SparsityResult]):
             headline=True,
             beside=_beside("active_tokens_entities"),
         ),
-        Figure("sparsity", "silent vocabulary", "Share of the vocabulary that is silent in an average {unit}.", SHARE),
+        Figure(
+            "sparsity",
+            "silent vocabulary",
+            "Share of the vocabulary that is silent in an average {unit}.",
+            SHARE,
+            brief=False,
+        ),
     )
     drawings = (
         Drawing(

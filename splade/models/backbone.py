@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
@@ -20,8 +19,8 @@ from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel
 
 from splade.errors import BackboneError
 from splade.models.building import ONE_AT_A_TIME, ShapesOnly
-from splade.models.folder import is_model_folder
 from splade.models.pretrained import load_pretrained
+from splade.models.roles import Role
 
 Head = Literal["trained", "repaired"]
 
@@ -38,6 +37,8 @@ class Backbone(nn.Module):
     at the identity and E the row-normalised input embeddings. On all-MiniLM-L6-v2 the first guess at an unmasked
     position is then its own token 78 % of the time, against 0 % with a head left at random.
     """
+
+    parameter_role: Role = "backbone"
 
     def __init__(self, model: PreTrainedModel, head: Head, notice: str | None = None) -> None:
         """``model`` is a masked-LM in float32, and is taken apart. Use :meth:`from_name` or :meth:`from_config`."""
@@ -68,15 +69,7 @@ class Backbone(nn.Module):
 
     @classmethod
     def from_name(cls, name: str, *, revision: str | None = None) -> tuple[Backbone, PreTrainedTokenizerFast]:
-        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode.
-
-        A folder may also be a saved Lexical-SAE, whose backbone goes on learning from there, for the same task or the
-        other.
-        """
-        if is_model_folder(Path(name).expanduser()):
-            from splade.models.saving import load_backbone
-
-            return load_backbone(Path(name).expanduser())
+        """Load an alias (``minilm``), a local folder or a Hub name, with its fast tokenizer, in evaluation mode."""
         with ONE_AT_A_TIME:
             model, tokenizer, missing = load_pretrained(name, revision)
         notice = None
@@ -215,6 +208,12 @@ def frozen_copy(backbone: Backbone) -> Backbone:
     return copy.deepcopy(backbone, shared).requires_grad_(False).eval()
 
 
+class _Transform(nn.Linear):
+    """What stands in for the head that a checkpoint lacks: new, where the rest of a backbone is pretrained."""
+
+    parameter_role: Role = "head"
+
+
 class _WithoutProduct(nn.Module):
     """DeBERTa's newer head, which multiplies by the word embeddings itself, up to but without that product."""
 
@@ -268,14 +267,14 @@ def _head_is_missing(model: PreTrainedModel, missing: set[str]) -> bool:
     return any(not key.startswith(inside) and parameters.get(key) is not bias for key in missing)
 
 
-def _identity_transform(base: PreTrainedModel) -> nn.Linear:
+def _identity_transform(base: PreTrainedModel) -> _Transform:
     """A linear map from the last hidden state to the word embeddings' space, started at the identity.
 
     Where embeddings are smaller than hidden states (ELECTRA), the model widens them by a projection P; the map starts
     at its transpose, because ``h·(E·Pᵀ)ᵀ = (h·P)·Eᵀ``.
     """
     narrow, wide = cast(nn.Embedding, base.get_input_embeddings()).embedding_dim, base.config.hidden_size
-    transform = nn.Linear(wide, narrow)
+    transform = _Transform(wide, narrow)
     with torch.no_grad():
         transform.bias.zero_()
         if narrow == wide:

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.models.layers.activation import ThresholdGate
-from splade.models.pooling import POOLINGS, active_pairs
+from splade.models.pooling import MaxPooling, Pooling, active_pairs
 from splade.models.projection import best_position, pair_dot
 from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
-from splade.models.support import Scene, Support
+from splade.models.supports import Scene, Support
 
 # Bandwidths below θ that evaluation still looks at: the scan may run in bfloat16, and what it rounds down by a
 # hundredth must not be lost before the exact score is known.
@@ -78,16 +78,17 @@ class LexicalEncoder(nn.Module):
         gate: ThresholdGate,
         supports: list[Support],
         train_decoder: bool,
-        pooling: str = "max",
+        pooling: Pooling | None = None,
         senses: Senses | None = None,
     ):
-        """`gate` has a threshold a column: the vocabulary's tokens, then the further `senses` of some."""
+        """`gate` has a threshold a column: the vocabulary's tokens, then the further `senses` of some. `pooling`: None
+        is a maximum."""
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
         self.bias = nn.Parameter(bias)  # (V,)
         self.gate = gate
         self.supports: Sequence[Support] = nn.ModuleList(supports)  # type: ignore[assignment]
-        self.pooling = POOLINGS.get(pooling)(weight.shape[1])
+        self.pooling = pooling or MaxPooling(weight.shape[1])
         self.senses = senses
         tokens = torch.arange(len(bias))
         base = tokens if senses is None else torch.cat([tokens, senses.extra])

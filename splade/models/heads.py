@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
+from pydantic import dataclasses as checked
 from torch import Tensor, nn
 
+from splade.config.variants import SETTINGS
 from splade.models.sparse import SparseRows
 from splade.registry import Registry
 
-HEADS: Registry[type[nn.Module]] = Registry("head")
+HEADS: Registry[type[Head]] = Registry("head")
 
 # Start of the first layer's bias: every unit begins open, so that the head begins as a linear map of the words.
 INITIAL_BIAS = 0.1
@@ -67,8 +71,32 @@ class LinearRegion:
         return self.upstream @ self.words.to(self.upstream.dtype).T
 
 
+@dataclass(frozen=True)
+class HeadParts:
+    """What a model has at hand when its head is made."""
+
+    embeddings: Tensor
+    """(V, d) the frozen input embeddings, a row a vocabulary token."""
+    hidden_size: int
+    num_classes: int
+    sense_of: Sequence[int] = ()
+    """The token that each further column is a sense of."""
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.embeddings)
+
+
+class Head(nn.Module, ABC):
+    """Base of all heads."""
+
+    @abstractmethod
+    def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
+        """Logits (R, C), and the affine map that gives them."""
+
+
 @HEADS.register("relu_mlp")
-class ReluMLP(nn.Module):
+class ReluMLP(Head):
     """Linear(V, H) → ReLU → Linear(H, C), in float32.
 
     With D = 1[W₁s + b₁ > 0]:  W_eff = W₂·diag(D)·W₁ and b_eff = W₂·diag(D)·b₁ + b₂ (Balestriero & Baraniuk, 2018).
@@ -78,24 +106,21 @@ class ReluMLP(nn.Module):
     the others*, and with two classes the reasons for one are exactly the reasons against the other.
     """
 
-    def __init__(
-        self, vocab_size: int, hidden_size: int, num_classes: int, *, sense_of: Sequence[int] = (), **_: object
-    ):
+    def __init__(self, parts: HeadParts):
         super().__init__()
         # W₁ᵀ: a row a token, read only where active. It starts at zero: a word training never met says nothing.
-        self.words = nn.Parameter(_with_senses(torch.zeros(vocab_size, hidden_size), sense_of))
-        self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
-        self.out = nn.Linear(hidden_size, num_classes)
+        self.words = nn.Parameter(_with_senses(torch.zeros(parts.vocab_size, parts.hidden_size), parts.sense_of))
+        self.bias = nn.Parameter(torch.full((parts.hidden_size,), INITIAL_BIAS))
+        self.out = nn.Linear(parts.hidden_size, parts.num_classes)
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
-        """Logits (R, C) and the linear region."""
         total = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
         logits, upstream, b_eff = _after_first_layer(total, self.bias, self.out)  # total: (R, H)
         return logits, LinearRegion(upstream, self.words, b_eff)
 
 
 @HEADS.register("tied_mlp")
-class TiedMLP(nn.Module):
+class TiedMLP(Head):
     """The ReLU MLP with its first layer tied to the frozen embeddings: W₁ᵀ = E·A, with A (d, H) learned.
 
     What a word says is then a smooth function of what it means: near synonyms speak alike, and a rare word speaks as
@@ -105,28 +130,19 @@ class TiedMLP(nn.Module):
 
     words: Tensor
 
-    def __init__(
-        self,
-        vocab_size: int,
-        hidden_size: int,
-        num_classes: int,
-        *,
-        embeddings: Tensor,
-        sense_of: Sequence[int] = (),
-        **_: object,
-    ):
+    def __init__(self, parts: HeadParts):
         super().__init__()
+        embeddings, width = parts.embeddings, parts.embeddings.shape[1]
         table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
         self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
-        self.sense_of = list(sense_of)
+        self.sense_of = list(parts.sense_of)
         if self.sense_of:  # a further sense is its token's embedding and an offset of its own
-            self.offset = nn.Parameter(SENSE_DIFFERENCE * torch.randn(len(self.sense_of), embeddings.shape[1]))
-        self.mix = nn.Parameter(torch.zeros(embeddings.shape[1], hidden_size))  # A; at zero no word says anything
-        self.bias = nn.Parameter(torch.full((hidden_size,), INITIAL_BIAS))
-        self.out = nn.Linear(hidden_size, num_classes)
+            self.offset = nn.Parameter(SENSE_DIFFERENCE * torch.randn(len(self.sense_of), width))
+        self.mix = nn.Parameter(torch.zeros(width, parts.hidden_size))  # A; at zero no word says anything
+        self.bias = nn.Parameter(torch.full((parts.hidden_size,), INITIAL_BIAS))
+        self.out = nn.Linear(parts.hidden_size, parts.num_classes)
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
-        """Logits (R, C) and the linear region."""
         tokens, entry = rows.token.unique(return_inverse=True)
         words = self.words
         if self.sense_of:
@@ -137,8 +153,18 @@ class TiedMLP(nn.Module):
         return logits, LinearRegion(upstream @ self.mix.T, words, b_eff)  # upstream: (R, C, d)
 
 
+@checked.dataclass(config=SETTINGS, frozen=True)
+class BcosSettings:
+    """How deep."""
+
+    only_if_chosen: ClassVar = True
+
+    head_layers: Literal[2, 3] = 2
+    """Layers of a ``bcos`` head, which is exact at any depth; the other heads have 2."""
+
+
 @HEADS.register("bcos")
-class BcosHead(nn.Module):
+class BcosHead(Head):
     """B-cos layers (Böhle et al., 2022) with B = 2, two or three of them: s → H (→ H) → C, in float32, without a bias.
 
         out[i] = √n·|cos(x, w_i)|^(B−1)·ŵ_i·x,      ŵ_i = w_i/‖w_i‖,  n = number of inputs
@@ -151,24 +177,16 @@ class BcosHead(nn.Module):
     head's are.
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        hidden_size: int,
-        num_classes: int,
-        *,
-        layers: int = 2,
-        sense_of: Sequence[int] = (),
-        **_: object,
-    ):
+    Settings = BcosSettings
+
+    def __init__(self, parts: HeadParts, settings: BcosSettings):
         super().__init__()
-        words = INITIAL_SPREAD * torch.randn(vocab_size, hidden_size)
-        self.words = nn.Parameter(_with_senses(words, sense_of))  # W₁ᵀ: a row a token
-        sizes = [hidden_size] * (layers - 1) + [num_classes]
+        words = INITIAL_SPREAD * torch.randn(parts.vocab_size, parts.hidden_size)
+        self.words = nn.Parameter(_with_senses(words, parts.sense_of))  # W₁ᵀ: a row a token
+        sizes = [parts.hidden_size] * (settings.head_layers - 1) + [parts.num_classes]
         self.layers = nn.ParameterList(torch.randn(m, n) / math.sqrt(n) for n, m in pairwise(sizes))  # W₂ …
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
-        """Logits (R, C) and the linear map of each row."""
         total = F.embedding_bag(rows.token, self.words, rows.offsets, mode="sum", per_sample_weights=rows.value)
         lengths = _length(self.words, 0)  # (H,): ‖w_i‖, which goes into the scale, so that no second table is made
         size = rows.sum_rows(rows.value**2).clamp(min=SHORTEST**2).sqrt()  # (R,): ‖s‖

@@ -15,18 +15,24 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig, Task
+from splade.config.variants import make
+from splade.data.batching import EncodedTexts
 from splade.data.given import whole_number
 from splade.errors import ModelError
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.folder import model_path
-from splade.models.heads import HEADS
+from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
+from splade.models.pooling import POOLINGS
+from splade.models.saving import load_model, save_model
 from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
-from splade.models.support import SUPPORTS
+from splade.models.supports import SUPPORTS, SupportParts
+from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
+from splade.task_description import describe
 from splade.utils.cuda import pick_device, pick_dtype
 
 # Rows a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
@@ -52,14 +58,18 @@ SMALLEST_SCALE = 1e-3
 POSITIONS_AT_A_TIME = 2048
 
 
-class LexicalSAE(nn.Module):
+class LexicalSAE(TextMethods, nn.Module):
     """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
 
     sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
     state = model.classify(sparse_seq, attention_mask)      # CircuitState
     state = model.tag(sparse_seq, words)                    # the same with a row a word: TagCircuitState
     state.logits, state.sparse_vector, state.W_eff, state.b_eff
+
+    model.predict(texts), model.explain(texts)              # the same for texts as people have them: `TextMethods`
     """
+
+    has_sparse_rows = True
 
     def __init__(
         self,
@@ -69,13 +79,14 @@ class LexicalSAE(nn.Module):
         config: ModelConfig,
         *,
         max_length: int,
-        dictionary: Sequence[int] = (),
+        texts: EncodedTexts | None = None,
         senses: tuple[list[int], Tensor] | None = None,
         blank: bool = False,
         task: Task = "classification",
     ):
-        """`senses`: tokens with several of them, and typical hidden states (n, M, d) of each (`choose_senses`).
-        `blank`: leave out what a saved state dict will fill in. `task`: what the head is trained for."""
+        """`texts`: those that it will be trained on, for supports that take their words from there. `senses`: tokens
+        with several of them, and typical hidden states (n, M, d) of each (`choose_senses`). `blank`: leave out what a
+        saved state dict will fill in. `task`: what the head is trained for."""
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer, self.task = config, list(labels), tokenizer, task
@@ -87,29 +98,19 @@ class LexicalSAE(nn.Module):
         if not config.train_embeddings:
             backbone.freeze_embeddings()
         weight, bias = backbone.decoder()
-        options = {
-            "backbone": backbone,
-            "neighbours": config.neighbours,
-            "dictionary": dictionary,
-            "blank": blank,
-        }
+        parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank)
         self.encoder = LexicalEncoder(
             weight,
             bias,
-            GATES.get(config.gate or DEFAULT_GATE)(len(self.vocabulary)),
-            [SUPPORTS.get(name)(vocabulary, config.exclude_stop_words, **options) for name in config.support],
+            make(GATES, config.gate or DEFAULT_GATE, config, len(self.vocabulary)),
+            [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
-            config.pooling,
+            make(POOLINGS, config.pooling, config, backbone.hidden_size),
             None if senses is None else Senses(len(vocabulary), *senses),
         )
-        self.head = HEADS.get(config.head)(
-            len(vocabulary),
-            config.hidden_size,
-            len(self.labels),
-            embeddings=backbone.frozen_embeddings(),
-            layers=config.head_layers,
-            sense_of=list(self.vocabulary.sense_of.values()),
-        )
+        sense_of = list(self.vocabulary.sense_of.values())
+        head_parts = HeadParts(backbone.frozen_embeddings(), config.hidden_size, len(self.labels), sense_of)
+        self.head = make(HEADS, config.head, config, head_parts)
 
     @property
     def precision(self) -> torch.dtype:
@@ -158,7 +159,7 @@ class LexicalSAE(nn.Module):
         """Pool over positions and decide; a row a text. `attention_mask` is already in the sequence, and optional."""
         return self.decide(*self._pool(sequence))
 
-    def tag(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
+    def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
         """Decide on every word; the same encoder, gate and head as for a text, with a row a labelled word.
 
         `words` (B, L): the number of the word that each position is a piece of, −1 where there is none to decide on; a
@@ -174,7 +175,7 @@ class LexicalSAE(nn.Module):
         return TagCircuitState(state.logits, state.rows, state.scores, state.region, sequence)
 
     def by_word(self, sequence: SparseSequence, words: Tensor | None = None) -> SparseSequence:
-        """The sequence with a row a word in the place of a row a text; `words` as in `tag`."""
+        """The sequence with a row a word in the place of a row a text; `words` as in `tag_words`."""
         if words is None:
             special = self.vocabulary.special.to(self.device)[sequence.input_ids]
             inside = (sequence.attention_mask > 0) & ~special  # (B, L)
@@ -205,7 +206,7 @@ class LexicalSAE(nn.Module):
     def calibrate(self, batches: Sequence[tuple[Tensor, ...]], active_target: float) -> None:
         """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a row.
 
-        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag` takes. Where a support proposes
+        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag_words` takes. Where a support proposes
         fewer, nearly all that it proposes start active. The score that a quarter of the target's tokens exceed becomes
         the gate's unit, and the mean number of positions a row the pooling's.
         """
@@ -234,16 +235,12 @@ class LexicalSAE(nn.Module):
 
         `record`: plain values to keep beside the settings. What a loaded model has on record is kept too.
         """
-        from splade.models.saving import save_model
-
         return save_model(self, model_path(folder), record)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: torch.device | str | None = None) -> LexicalSAE:
         """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
-        from splade.models.saving import load_model
-
-        model = load_model(model_path(folder))
+        model = load_model(cls, model_path(folder))
         try:
             return model.to(torch.device(device) if device is not None else pick_device()).eval()
         except (RuntimeError, TypeError, AssertionError) as error:  # unknown, or not on this machine
@@ -254,7 +251,7 @@ class LexicalSAE(nn.Module):
 
 
 def first_pieces(words: Tensor) -> Tensor:
-    """(B, L) bool: where each word of `words` (B, L), as `LexicalSAE.tag` takes them, begins."""
+    """(B, L) bool: where each word of `words` (B, L), as `LexicalSAE.tag_words` takes them, begins."""
     flat = words.flatten()
     before = torch.cat([flat.new_full((1,), -1), flat[:-1]])
     return ((flat >= 0) & (flat != before)).view_as(words)
@@ -263,8 +260,7 @@ def first_pieces(words: Tensor) -> Tensor:
 def check_task(model: LexicalSAE, task: Task) -> None:
     """Refuse a model that was trained for the other task: its labels would mean nothing."""
     if model.task != task:
-        does = {"classification": "classifies texts", "tagging": "tags words"}
         raise ModelError(
-            f"The model {does[model.task]} (its task is {model.task}), and a model for {task} was expected; name "
-            "another model, or train one with --set task=" + task + "."
+            f"The model {describe(model.task).does} (its task is {model.task}), and a model for {task} was expected; "
+            f"name another model, or train one with --set task={task}."
         )

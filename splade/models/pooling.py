@@ -23,9 +23,10 @@ OUT_OF_REACH = 1e6
 
 
 class Pooling(nn.Module, ABC):
-    """Base of all poolings; `width` is that of the hidden states."""
+    """Base of all poolings."""
 
     def __init__(self, width: int):
+        """`width`: of the hidden states."""
         super().__init__()
 
     def calibrate(self, length: float) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from splade.config.schema import ModelConfig, NonNegativeInt, Task
+from splade.config.numbers import NonNegativeInt
+from splade.config.schema import ModelConfig, Task
 from splade.config.texts import Text
-from splade.data.schemes import OUTSIDE, iob2_names, split_tag
+from splade.data.tasks import TASK_DATA
 from splade.errors import ModelError
 from splade.models.folder import SETTINGS
 
@@ -40,10 +41,8 @@ class SavedModel(BaseModel):
     def _check_labels(self) -> SavedModel:
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("'labels' names one twice")
-        if self.task == "tagging":
-            tags = [split_tag(label) for label in self.labels]
-            if self.labels[0] != OUTSIDE or self.labels != iob2_names(tag for tag in tags if tag):
-                raise ValueError("'labels' of a tagger must be O, then B-X and I-X of each type X")
+        if problem := TASK_DATA.get(self.task).labels.problem(self.labels):
+            raise ValueError(problem)
         return self
 
 

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
 from splade.errors import LexicalSAEError, ModelError
@@ -23,7 +23,6 @@ from splade.models.building import ONE_AT_A_TIME
 from splade.models.folder import (
     FILES,
     HASH,
-    READ_BY_LIBRARIES,
     SETTINGS,
     WEIGHTS,
     check_hashes,
@@ -37,8 +36,10 @@ from splade.models.folder import (
 from splade.models.record import FORMAT, SavedModel, check_format, check_settings
 from splade.utils.atomic import write_json
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # which saves and loads itself by this module
     from splade.models.lexical_sae import LexicalSAE
+
+Saved = TypeVar("Saved", bound="LexicalSAE")
 
 ATTEMPTS = 10
 """Times a model is read where others save to its folder meanwhile; a save takes less time than a load."""
@@ -58,10 +59,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
     """
     kept = {key: value for key, value in model.record.items() if key not in SavedModel.model_fields}
     with replaced_model(folder) as aside:
-        tensors = {name: t.detach().contiguous().cpu() for name, t in model.state_dict().items()}
-        # The reader was rounded to half precision when it was made; nothing is lost by saving it so.
-        tensors |= {name: t.half() for name, t in tensors.items() if ".reader." in name and t.is_floating_point()}
-        save_file(tensors, aside / WEIGHTS)
+        save_file(_tensors(model), aside / WEIGHTS)
         model.backbone.config.save_pretrained(aside)
         _without_state(model.tokenizer).save_pretrained(aside)
         settings = {
@@ -79,6 +77,16 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
         written = write_settings(aside, settings, [path.name for path in aside.iterdir()])
         (aside / WEIGHTS).chmod((aside / SETTINGS).stat().st_mode)  # safetensors writes for the owner alone
     return written[HASH]
+
+
+def _tensors(model: LexicalSAE) -> dict[str, Tensor]:
+    """The weights by name, each in the precision that the module it is in says by a `saved_dtype`, or in its own."""
+    tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
+    for module_name, module in model.named_modules():
+        if precision := getattr(module, "saved_dtype", None):
+            inside = [name for name in tensors if name.startswith(f"{module_name}.")]
+            tensors |= {name: tensors[name].to(precision) for name in inside if tensors[name].is_floating_point()}
+    return tensors
 
 
 def _without_state(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
@@ -101,8 +109,8 @@ def write_settings(folder: Path, settings: dict[str, Any], names: Iterable[str])
     return settings
 
 
-def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
-    """Read a folder written by `save_model`, after checking every file against its hash.
+def load_model(kind: type[Saved], folder: Path, *, draw: bool = False) -> Saved:
+    """Read a model of a class from a folder written by `save_model`, after checking every file against its hash.
 
     `draw`: first start the backbone from random weights, which the saved ones replace. It takes longer and moves the
     random generator on, as trainings that go on from a saved model have always seen it.
@@ -111,7 +119,7 @@ def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
         check_model_folder(folder)
         settings = read_settings(folder)
         try:
-            model = _load(folder, settings, draw)
+            model = _load(kind, folder, settings, draw)
         except ModelError:
             if is_as_read(folder, settings):
                 raise
@@ -121,13 +129,13 @@ def load_model(folder: Path, *, draw: bool = False) -> LexicalSAE:
     raise ModelError(f"{folder} was saved to again and again while it was read; wait until that is over.")
 
 
-def _load(folder: Path, settings: dict[str, Any], draw: bool) -> LexicalSAE:
+def _load(kind: type[Saved], folder: Path, settings: dict[str, Any], draw: bool) -> Saved:
     check_format(folder, settings)
     check_hashes(folder, settings, weights=False)  # before anything is built by what they say
     with ThreadPoolExecutor(max_workers=1) as beside:  # a second processor hashes while this one builds
         checked = beside.submit(check_hashes, folder, settings, weights=True)
         try:
-            model = build_model(folder, settings, draw=draw)
+            model = build_model(kind, folder, settings, draw=draw)
         except LexicalSAEError:
             checked.result()  # damage is the better reason
             raise
@@ -135,10 +143,8 @@ def _load(folder: Path, settings: dict[str, Any], draw: bool) -> LexicalSAE:
     return model
 
 
-def build_model(folder: Path, settings: dict[str, Any], *, draw: bool = False) -> LexicalSAE:
+def build_model(kind: type[Saved], folder: Path, settings: dict[str, Any], *, draw: bool = False) -> Saved:
     """The model that the files of a folder make, whatever their hashes; `draw` as in `load_model`."""
-    from splade.models.lexical_sae import LexicalSAE
-
     saved = check_settings(folder, settings)
     ONE_AT_A_TIME.acquire()
     try:
@@ -147,7 +153,7 @@ def build_model(folder: Path, settings: dict[str, Any], *, draw: bool = False) -
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
         tokens = saved.sense_tokens
-        model = LexicalSAE(
+        model = kind(
             backbone,
             tokenizer,
             saved.labels,
@@ -180,33 +186,3 @@ def _allocate(model: LexicalSAE) -> None:
             memory = torch.empty_like(tensor, device="cpu")
             whole = nn.Parameter(memory, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else memory
             torch.utils.swap_tensors(tensor, whole)
-
-
-@torch.no_grad()
-def rehash_model(folder: Path) -> list[str]:
-    """Take a model's files as they are for whole, after an edit made on purpose; the names of those that differ.
-
-    The model must load and read a text; a folder whose files make no model is refused, and stays as it is.
-    """
-    check_model_folder(folder)
-    settings = read_settings(folder)
-    listed = settings.get(FILES)
-    before: dict[str, str] = listed if isinstance(listed, dict) else {}
-    edited = settings.get(HASH) != settings_hash(settings)
-    model = build_model(folder, settings | {"format": FORMAT})
-    ids = torch.tensor([[model.vocab_size - 1, 0]])
-    model.eval().classify(model(ids, torch.ones_like(ids)))
-    names = [name for name in {*READ_BY_LIBRARIES, WEIGHTS} if (folder / name).is_file()]
-    after = write_settings(folder, settings | {"format": FORMAT}, names)[FILES]
-    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-    return sorted(changed | ({SETTINGS} if edited else set()))
-
-
-def load_backbone(folder: Path) -> tuple[Backbone, PreTrainedTokenizerFast]:
-    """The backbone of a saved model with the scores over the vocabulary it has learned, to start another from."""
-    model = load_model(folder, draw=True)
-    backbone = model.backbone.requires_grad_(True)
-    backbone.set_decoder_bias(model.encoder.bias)
-    if model.config.train_decoder:
-        backbone.set_decoder_weight(model.encoder.weight)
-    return backbone.eval(), model.tokenizer

@@ -24,6 +24,11 @@ class CircuitState:
     """(N,) the scores z behind `rows.value`, before the gate."""
     region: LinearRegion
 
+    @property
+    def read_from(self) -> SparseSequence | None:
+        """The sequence with the rows of this prediction, where they are not whole texts; else None."""
+        return None
+
     def take(self, rows: Tensor) -> CircuitState:
         """Some rows (K,), by ascending number."""
         inside = torch.isin(self.rows.row, rows)
@@ -60,6 +65,10 @@ class TagCircuitState(CircuitState):
 
     sequence: SparseSequence
     """What the rows were read from; its `groups` (B, L) say which positions each row heard."""
+
+    @property
+    def read_from(self) -> SparseSequence:
+        return self.sequence
 
     @property
     def place(self) -> Tensor:

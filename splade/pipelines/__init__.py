@@ -5,6 +5,7 @@ from splade.pipelines.experiment import TrainedRun, run_experiment, setup_and_tr
 from splade.pipelines.measurement import evaluate_model, measure_again
 from splade.pipelines.outputs import training_record, write_outputs
 from splade.pipelines.preparation import PreparedRun, calibrate, overview, prepare
+from splade.pipelines.saved_model import evaluate_saved
 
 __all__ = [
     "PreparedRun",
@@ -12,6 +13,7 @@ __all__ = [
     "calibrate",
     "dense_trainer",
     "evaluate_model",
+    "evaluate_saved",
     "measure_again",
     "overview",
     "prepare",

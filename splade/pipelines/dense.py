@@ -11,7 +11,7 @@ from rich.console import Console
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.run import all_logits
 from splade.evaluation.scores import score_decisions
-from splade.models.backbone import Backbone
+from splade.models.starting_point import load_backbone
 from splade.pipelines.preparation import PreparedRun
 from splade.run_folder import remove_checkpoints, run_id
 from splade.training.loop import Trainer
@@ -23,7 +23,7 @@ def dense_trainer(run: PreparedRun, folder: Path, console: Console | None = None
     """The training of an ordinary head on the same backbone, data, batches and steps, masked-LM warm-up included."""
     config = run.config
     seed_everything(config.seed)
-    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     backbone.to(run.accelerator.device)
     if not config.model.train_embeddings:
         backbone.freeze_embeddings()

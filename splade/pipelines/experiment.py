@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from splade.config.schema import Config
-from splade.models.backbone import Backbone
 from splade.models.saving import library_versions
+from splade.models.starting_point import load_backbone
 from splade.pipelines.dense import train_dense_baseline
 from splade.pipelines.measurement import evaluate_model, run_memory
 from splade.pipelines.outputs import training_record, write_outputs
@@ -84,7 +84,7 @@ def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: C
     if not run.accelerator.is_main_process:
         return {}
     began = time.perf_counter()
-    frozen, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
+    frozen, _ = load_backbone(config.model.name, revision=config.model.revision)
     memory = run_memory(config, trained.model_hash, run.test)
     measured = evaluate_model(
         run.model, run.test, config, frozen=frozen.to(run.model.device), console=console, memory=memory

@@ -18,6 +18,7 @@ from splade.evaluation.run import evaluate
 from splade.models.backbone import Backbone
 from splade.models.folder import saved_hash
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.starting_point import load_backbone
 from splade.pipelines.outputs import write_outputs
 from splade.run_folder import MEASURED, fingerprint, held, write_config
 from splade.tasks import TASKS, Task
@@ -81,7 +82,7 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     dataset = load_dataset(config.data, config.seed, config.task)
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
-    frozen, _ = Backbone.from_name(config.model.name, revision=config.model.revision)
+    frozen, _ = load_backbone(config.model.name, revision=config.model.revision)
     memory = run_memory(config, saved_hash(folder / "model"), test)
     measured = evaluate_model(model, test, config, frozen=frozen.to(model.device), console=console, memory=memory)
     seconds = earlier["seconds"] | {"eval": time.perf_counter() - began}

@@ -19,9 +19,9 @@ from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.errors import listed
 from splade.evaluation.run import check_measures
 from splade.models.backbone import Backbone
-from splade.models.dictionary import choose_dictionary
 from splade.models.lexical_sae import CALIBRATION_ROWS, LexicalSAE
 from splade.models.sense_choice import choose_senses
+from splade.models.starting_point import load_backbone
 from splade.run_folder import check_output_dir, run_id
 from splade.tasks import TASKS, Task
 from splade.training.loop import Trainer
@@ -78,7 +78,7 @@ def prepare(
     for line in (*decided, f"Output: {config.output_dir}"):  # before hours of training
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     seed_everything(config.seed)
-    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     if backbone.notice:
         console.print(backbone.notice, highlight=False, markup=False, soft_wrap=True)
     max_length = min(config.data.max_length, backbone.max_length)
@@ -130,7 +130,7 @@ def build_model(
         label_names,
         config.model,
         max_length=min(config.data.max_length, backbone.max_length),
-        dictionary=choose_dictionary(config.model, tokenizer, backbone.vocab_size, train.encoded),
+        texts=train.encoded,
         senses=choose_senses(config.model, backbone, tokenizer, train.encoded, config.seed),
         blank=blank,
         task=config.task,

@@ -7,13 +7,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from splade.evaluation.figure import Results
-from splade.reporting.sections import ShownTable, all_figures, sections
+from splade.reporting.sections import ShownTable, brief_figures, sections
 
 
 def print_results(results: Results, console: Console) -> None:
-    """Every figure that was measured, the tables that are short enough, and the notes."""
+    """The figures that were measured, the tables that are short enough, and the notes."""
     table = Table(title=results.get("experiment_name"), show_header=False)
-    for figure in all_figures(results):
+    for figure in brief_figures(results):
         beside = f"  ({figure.beside})" if figure.beside else ""
         table.add_row(escape(figure.title), escape(figure.value + beside))
     for section in sections(results):

@@ -8,4 +8,4 @@ from __future__ import annotations
 from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    run_command("splade.studies.commands", "multi_dataset")
+    run_command("splade.cli.studies", "multi_dataset")

@@ -8,4 +8,4 @@ from __future__ import annotations
 from splade.__main__ import run_command
 
 if __name__ == "__main__":
-    run_command("splade.cli", "train_tagger")
+    run_command("splade.cli.train", "train_tagger")

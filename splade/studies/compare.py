@@ -7,11 +7,11 @@ from pathlib import Path
 from rich.console import Console
 
 from splade.config.schema import Config
-from splade.studies.kinds import variations_of
 from splade.studies.plots import draw_frontier, draw_variations, grounded
 from splade.studies.study import run_study
 from splade.studies.summary import Row, columns, measured, study_rows, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
+from splade.studies.variations import variations_of
 from splade.utils.atomic import write_json
 
 FRONTIER = "frontier"

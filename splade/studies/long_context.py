@@ -14,13 +14,13 @@ from splade.errors import ConfigError, DataError
 from splade.evaluation.figure import MEGABYTES, Form
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.studies.intervals import METHOD
-from splade.studies.kinds import Variation
 from splade.studies.needle import PLACES, choose_needles, cost, default_lengths, growth, measure, neutral_filler
 from splade.studies.plots import draw_lines
 from splade.studies.study import check_classification, run_study, study_folder
 from splade.studies.summary import Column, Row, measured, rows_of
 from splade.studies.tables import cells_of, interval_note, leave_table
 from splade.studies.tiny_model import tiny_model
+from splade.studies.variations import Variation
 from splade.utils.atomic import write_json
 
 NAME = "long_context"

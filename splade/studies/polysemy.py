@@ -14,9 +14,9 @@ from splade.data.root import root_source
 from splade.data.types import TextSplit
 from splade.errors import DataError
 from splade.evaluation.polysemy import Difference, WordPair, polysemy, word_pairs
-from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.models.sense_choice import FEWEST_OCCURRENCES, choose_senses
+from splade.models.starting_point import load_backbone
 from splade.models.vocabulary import Vocabulary
 from splade.pipelines import calibrate
 from splade.studies.study import check_classification, study_folder
@@ -64,7 +64,7 @@ def polysemy_study(config: Config, *, model_folder: Path | None, console: Consol
 def _untrained(config: Config, pairs: list[WordPair]) -> LexicalSAE:
     """The backbone as it comes, with thresholds where a training would start, and senses for the pairs' words that
     occur often enough to tell senses apart."""
-    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
     texts = sorted({text for pair in pairs for text in pair.sentences})
     max_length = min(config.data.max_length, backbone.max_length)

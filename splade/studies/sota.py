@@ -28,15 +28,15 @@ from splade.data.loader import load_dataset
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.figure import COUNT, SHARE
 from splade.inference import BATCH_SIZE, explain_model
-from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.starting_point import load_backbone
 from splade.run_folder import fingerprint
-from splade.studies.kinds import Variation
 from splade.studies.linear import VECTORIZERS, measure_linear
 from splade.studies.plots import draw_variations
 from splade.studies.study import Part, check_classification, run_study
 from splade.studies.summary import Column, measured, rows_of, summary
 from splade.studies.tables import cells_of, interval_note, leave_table
+from splade.studies.variations import Variation
 from splade.utils.atomic import write_json
 from splade.utils.cuda import pick_device
 
@@ -114,7 +114,7 @@ def _own(part: Part, results: dict[str, Any], texts: Sequence[str]) -> dict[str,
 
 def _dense(config: Config, results: dict[str, Any], labels: list[str], texts: Sequence[str]) -> dict[str, Any]:
     # The weights do not change what a forward pass costs, so an untrained head serves to take the time.
-    backbone, tokenizer = Backbone.from_name(config.model.name, revision=config.model.revision)
+    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     model = DenseClassifier(backbone, labels, config.model.hidden_size, config.model.dtype).to(pick_device()).eval()
     leave_one_out(model, tokenizer, texts[0], config.data.max_length)
     began = time.perf_counter()

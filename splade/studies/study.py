@@ -19,13 +19,15 @@ from typing import Any, Literal
 from rich.console import Console
 
 from splade.config.load import load_config, vary
-from splade.config.schema import Config, StudyConfig
+from splade.config.schema import Config
+from splade.config.study import StudyConfig
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.errors import CheckpointError, ConfigError, LexicalSAEError, TrainingError
 from splade.pipelines import measure_again, prepare, run_experiment
 from splade.run_folder import fingerprint, held, remove_checkpoints, run_id
-from splade.studies.kinds import Variation
+from splade.studies.variations import Variation
+from splade.task_description import describe
 from splade.training.checkpoint import newest_checkpoint
 from splade.utils.cuda import reset_peak_rss
 
@@ -90,7 +92,7 @@ def held_study(name: str, config: Config) -> AbstractContextManager[None]:
 
 def check_classification(name: str, config: Config) -> None:
     """Refuse the settings of a tagger where a study looks at whole texts."""
-    if config.task != "classification":
+    if not describe(config.task).decides_on_texts:
         raise ConfigError(
             f"The study {name} compares classifiers of whole texts, but the settings say task: {config.task}; give it "
             "settings for classification."

@@ -10,15 +10,18 @@ from abc import ABC, abstractmethod
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
+from splade.config.schema import TrainingConfig
+from splade.config.variants import make
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import frozen_copy
 from splade.models.encoder import SparseSequence
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import LexicalModel, Model, is_lexical
 from splade.models.sparse import group_log_softmax
 from splade.models.state import CircuitState
-from splade.models.support import NeighbourhoodSupport
+from splade.models.supports import NeighbourhoodSupport, SupportParts
+from splade.models.supports.neighbourhood import NeighbourhoodSettings
 from splade.models.vocabulary import Vocabulary
 from splade.registry import Registry
 
@@ -38,10 +41,10 @@ LARGEST_SHARE = 0.1
 
 
 class Anchor(ABC):
-    """Base of all anchors. Made before training begins, or goes on after an interruption, from the model as it starts;
-    nothing of it learns, and nothing of it is saved."""
+    """Base of all anchors. An anchor is made from the model as it starts, before training begins or goes on after an
+    interruption; nothing of it learns, and nothing of it is saved."""
 
-    def __init__(self, model: LexicalSAE):
+    def __init__(self, model: LexicalModel):
         self.model = model
 
     @abstractmethod
@@ -57,7 +60,7 @@ class OwnToken(Anchor):
     place and stand for a class instead. Words that the tokenizer splits have no token of their own and do not count.
     """
 
-    def __init__(self, model: LexicalSAE):
+    def __init__(self, model: LexicalModel):
         super().__init__(model)
         self.neighbourhood = _neighbourhood(model)
 
@@ -65,9 +68,9 @@ class OwnToken(Anchor):
         ids, rows = sequence.input_ids, sequence.num_rows
         attended = sequence.attention_mask.bool()
         position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked)  # (P,), (P, k)
-        own = tokens == ids.flatten()[position][:, None]
-        there = own.any(1)
-        position, tokens, answer = position[there], tokens[there], own[there].int().argmax(1)
+        is_word = tokens == ids.flatten()[position][:, None]  # (P, k): the neighbour that is the word's own token
+        whole = is_word.any(1)
+        position, tokens, answer = position[whole], tokens[whole], is_word[whole].int().argmax(1)
         pairs = position[:, None].expand_as(tokens).flatten(), tokens.flatten()
         z = self.model.encoder.scores(sequence, *pairs).view(tokens.shape)  # (P, k)
         row = sequence.row_of_position[position]
@@ -85,7 +88,7 @@ class FrozenScores(Anchor):
     number of every row.
     """
 
-    def __init__(self, model: LexicalSAE):
+    def __init__(self, model: LexicalModel):
         super().__init__(model)
         self.backbone = frozen_copy(model.backbone)
         weight = model.encoder.weight
@@ -111,8 +114,8 @@ class FrozenScores(Anchor):
         if sequence.asked is not None:
             words &= sequence.asked[texts]
         text, place = words.nonzero(as_tuple=True)
-        some = torch.randperm(len(text))[:FROZEN_POSITIONS].to(ids.device)
-        text, place = text[some], place[some]
+        sampled = torch.randperm(len(text))[:FROZEN_POSITIONS].to(ids.device)
+        text, place = text[sampled], place[sampled]
         scores = hidden[text, place].float() @ self.weight.T + self.bias
         return texts[text] * ids.shape[1] + place, scores
 
@@ -124,8 +127,8 @@ class FrozenScores(Anchor):
         number_at = torch.full((positions,), -1, device=device).index_copy(0, position, number)
         entry, place, value = state.rows.by_position()
         active = (number_at[place] >= 0) & (value > 0)
-        own = number_at[place[active]] * vocab + self.model.encoder.base[state.rows.token[entry[active]]]
-        keys = torch.cat([(number[:, None] * vocab + top).flatten(), own]).unique()
+        active_keys = number_at[place[active]] * vocab + self.model.encoder.base[state.rows.token[entry[active]]]
+        keys = torch.cat([(number[:, None] * vocab + top).flatten(), active_keys]).unique()
         return keys // vocab, keys % vocab
 
 
@@ -133,14 +136,14 @@ class FrozenScores(Anchor):
 class Register(Anchor):
     """A penalty on tokens that act as registers, which store a class instead of meaning a word:
 
-        Σ_{j not there} |a_j| / Σ_j |a_j|   +   Σ_j relu(S_j − 1/10),      S_j = token j's share of the batch's |a|
+        Σ_{j absent} |a_j| / Σ_j |a_j|   +   Σ_j relu(S_j − 1/10),      S_j = token j's share of the batch's |a|
 
-    with a the attributions to the label. A token is there if it stands in the row's text (in tagging: is the word) or
-    is a neighbour of a word that does. The first is each row's own; the second, the batch's, is the same for all rows,
-    and means little in batches of a few texts.
+    with a the attributions to the label. A token is absent unless it stands in the row's text (in tagging: is the word)
+    or is a neighbour of a word that does. The first is each row's own; the second, the batch's, is the same for all
+    rows, and means little in batches of a few texts.
     """
 
-    def __init__(self, model: LexicalSAE):
+    def __init__(self, model: LexicalModel):
         super().__init__(model)
         self.neighbourhood = _neighbourhood(model)
 
@@ -149,25 +152,27 @@ class Register(Anchor):
         size, vocab, row = attribution.value.abs(), attribution.vocab_size, sequence.row_of_position
         attended = sequence.attention_mask.bool()
         position, tokens = self.neighbourhood.candidates(sequence.input_ids, attended, sequence.asked)
-        near = (row[position][:, None] * vocab + tokens).flatten()
-        there = torch.cat([near, (row * vocab + sequence.input_ids.flatten())[row >= 0]])
-        absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], there)
-        of_row = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)
+        neighbours = (row[position][:, None] * vocab + tokens).flatten()
+        present = torch.cat([neighbours, (row * vocab + sequence.input_ids.flatten())[row >= 0]])
+        absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], present)
+        absent_share = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)
         tokens, entry = attribution.token.unique(return_inverse=True)
         share = size.new_zeros(len(tokens)).index_add(0, entry, size) / size.sum().clamp(min=1e-9)
-        return of_row + F.relu(share - LARGEST_SHARE).sum()
+        return absent_share + F.relu(share - LARGEST_SHARE).sum()
 
 
-def make_anchor(name: str | None, model: nn.Module) -> Anchor | None:
-    """The anchor of that name; None for ``none``, and for a dense head, which has no words to hold."""
-    return ANCHORS.get(name)(model) if name not in (None, "none") and isinstance(model, LexicalSAE) else None
+def make_anchor(config: TrainingConfig, model: Model) -> Anchor | None:
+    """The anchor that the settings name; None for ``none``, and for a dense head, which has no words to hold."""
+    if config.anchor in (None, "none") or not is_lexical(model):
+        return None
+    return make(ANCHORS, config.anchor, config, model)
 
 
-def _neighbourhood(model: LexicalSAE) -> NeighbourhoodSupport:
+def _neighbourhood(model: LexicalModel) -> NeighbourhoodSupport:
     """The model's own neighbourhood, or one made for a model that may fire anywhere."""
     for support in model.encoder.supports:
         if isinstance(support, NeighbourhoodSupport):
             return support
     vocabulary = Vocabulary.from_tokenizer(model.tokenizer, model.backbone.vocab_size)  # without further senses
-    made = NeighbourhoodSupport(vocabulary, False, backbone=model.backbone, neighbours=model.config.neighbours)
-    return made.to(model.device)
+    parts = SupportParts(vocabulary, False, model.backbone)
+    return NeighbourhoodSupport(parts, model.config.of(NeighbourhoodSettings)).to(model.device)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
 
-from splade.training.resume import trainable
+from splade.models.roles import Module
+from splade.training.optim import trainable
 
 FIRST_STEPS = 10
 """Steps after which the average is slow: before, decay = (1 + t)/(10 + t), or it would still hold the random start."""
@@ -17,17 +17,17 @@ class WeightAverage:
     `eval()` puts the averages into the model and `train()` the weights back, as Schedule-Free's optimiser does it.
     """
 
-    def __init__(self, model: nn.Module, decay: float):
+    def __init__(self, model: Module, decay: float):
         self.decay, self.evaluating = decay, False
         self.weights = trainable(model) if decay else {}
-        # The averages; while those are in the model, the weights.
-        self.aside = {name: p.detach().clone() for name, p in self.weights.items()}
+        # The averages; while the model has those, the weights that were trained.
+        self.shadow = {name: p.detach().clone() for name, p in self.weights.items()}
 
     @torch.no_grad()
     def update(self, step: int) -> None:
         """Take in the weights after `step` steps."""
         decay = min(self.decay, (1 + step) / (FIRST_STEPS + step))
-        for name, average in self.aside.items():
+        for name, average in self.shadow.items():
             average.lerp_(self.weights[name], 1 - decay)
 
     def eval(self) -> None:
@@ -41,8 +41,8 @@ class WeightAverage:
         if evaluating == self.evaluating:
             return
         self.evaluating = evaluating
-        for name, other in self.aside.items():
+        for name, shadow in self.shadow.items():
             weight = self.weights[name]
-            held = weight.clone()
-            weight.copy_(other)
-            other.copy_(held)
+            before = weight.clone()
+            weight.copy_(shadow)
+            shadow.copy_(before)

@@ -3,7 +3,7 @@
 VALIDATIONS_PER_RUN = 10
 """Validations when `training.eval_every` is null: enough to choose a checkpoint, few enough to cost little."""
 
-UNTIL_FOUND = 1e-4
+PROVISIONAL_LEARNING_RATE = 1e-4
 """Stands for a learning rate of ``auto`` until the range test has found one, or a checkpoint tells; in a masked-LM
 warm-up, which comes before the test."""
 
@@ -21,7 +21,7 @@ CONSTRAINT_SLACK = 0.5
 """A checkpoint satisfies CE ≤ τ when the moving average of (CE − τ)/τ is at most this: τ is a lower quartile of noisy
 batches, so the mean of a model just as good as the warm-up's lies above it."""
 
-WANTED_SLACK = 0.1
+TARGET_SLACK = 0.1
 """The same where τ comes from `training.target_accuracy` and is itself a mean: λ holds the cross-entropy about there,
 now a little above and now below."""
 
@@ -35,10 +35,10 @@ choose a batch size when `training.batch_size` is null."""
 LARGEST_AUTOMATIC_BATCH = 64
 """More texts a step save little time on any device we know and cost updates."""
 
-MOST_ACTIVE_A_STEP = 400_000
+LARGEST_ACTIVE_PER_STEP = 400_000
 """Active tokens of all rows of a step above which a warm-up raises the thresholds. A tagger has a row a word, up to two
 thousand words a step and, while cross-entropy alone rules, hundreds of active tokens a word, which took 2.5 GB and half
 the time of a step; texts do not come near it."""
 
-RAISE = 0.1
+THRESHOLD_RAISE = 0.1
 """Share of themselves by which thresholds rise in such a step: a few long batches bring them where they should be."""

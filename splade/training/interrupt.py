@@ -6,8 +6,8 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# What asks a process to leave: a person at the keyboard, and whatever else runs it (a scheduler, a container).
-ASKS_TO_LEAVE = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+# The signals that ask a process to leave, by a person at the keyboard or by what runs it (a scheduler, a container).
+STOP_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -16,8 +16,8 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C and SIGTERM are only noted, and the function given tells whether one came; a second one ends all
-    at once."""
+    """A context in which Ctrl-C and SIGTERM are only noted; the function it gives tells whether one came. A second one
+    ends all at once."""
     pressed = False
 
     def note(number: int, frame: object) -> None:
@@ -25,15 +25,15 @@ def interruptible(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
         if pressed:
             raise KeyboardInterrupt
         pressed = True
-        say(f"{ASKS_TO_LEAVE[signal.Signals(number)]}: finishing this step and saving; again stops at once.")
+        say(f"{STOP_SIGNALS[signal.Signals(number)]}: finishing this step and saving; again stops at once.")
 
     try:
-        before = {asks: signal.signal(asks, note) for asks in ASKS_TO_LEAVE}
+        before = {number: signal.signal(number, note) for number in STOP_SIGNALS}
     except ValueError:  # not in the main thread, where signals cannot be caught
         yield lambda: False
         return
     try:
         yield lambda: pressed
     finally:
-        for asks, handler in before.items():
-            signal.signal(asks, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

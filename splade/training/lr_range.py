@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import nn
 
 from splade.errors import TrainingError
 from splade.training.optim import centralise_gradients, hold_thresholds, parameter_groups
-from splade.training.resume import trainable
-
-if TYPE_CHECKING:
-    from splade.training.loop import Trainer
+from splade.training.step import Learner
 
 LOWEST, HIGHEST = 1e-6, 3e-2
 """Far below and far above any rate at which a pretrained encoder is trained with an Adam-type optimiser."""
@@ -32,21 +30,20 @@ SAFETY = 10.0
 """The rate chosen is so many times below the one with the lowest loss, after which the loss rises."""
 
 
-def find_learning_rate(trainer: Trainer) -> float:
+def find_learning_rate(learner: Learner, batches: Sequence[np.ndarray]) -> float:
     """A rate for the backbone: a tenth of the one at which the loss of the warm-up was lowest, to two digits.
 
     The head learns at its own rate meanwhile. Weights and random state are put back, so that a training at
     the rate found is the very one that began with it.
     """
-    learning = [*trainable(trainer.model).values(), *trainable(trainer.objective).values()]
-    before = [parameter.detach().clone() for parameter in learning]
+    before = [parameter.detach().clone() for parameter in learner.parameters]
     with torch.random.fork_rng():
-        torch.manual_seed(trainer.seed)
-        rates, losses = _sweep(trainer)
+        torch.manual_seed(learner.seed)
+        rates, losses = _sweep(learner, batches)
     if not losses:
         raise TrainingError("The loss was no finite number before the first step; check the texts and the backbone.")
     with torch.no_grad():
-        for parameter, value in zip(learning, before, strict=True):
+        for parameter, value in zip(learner.parameters, before, strict=True):
             parameter.copy_(value)
             parameter.grad = None
     return float(f"{choose(rates, losses):.1e}")
@@ -61,33 +58,27 @@ def choose(rates: list[float], losses: list[float]) -> float:
     return rates[smooth.index(min(smooth))] / SAFETY
 
 
-def _sweep(trainer: Trainer) -> tuple[list[float], list[float]]:
+def _sweep(learner: Learner, batches: Sequence[np.ndarray]) -> tuple[list[float], list[float]]:
     """The rates tried, and the mean loss of the batch before each step."""
-    config = replace(trainer.config, learning_rate=LOWEST)
-    groups = parameter_groups({"model": trainer.model, "objective": trainer.objective}, config)
-    optimizer = torch.optim.AdamW(groups)
+    config = replace(learner.config, learning_rate=LOWEST)
+    optimizer = torch.optim.AdamW(parameter_groups([learner.model, learner.objective], config))
     backbone = next(group for group in optimizer.param_groups if group["name"] == "backbone")
-    parameters = [parameter for group in groups for parameter in group["params"]]
-    batches = trainer.batches.epoch(0)
     rates: list[float] = []
     losses: list[float] = []
-    trainer.model.train()
+    learner.model.train()
     for step in range(STEPS):
         backbone["lr"] = LOWEST * (HIGHEST / LOWEST) ** (step / (STEPS - 1))
-        batch = trainer.train_task.batch(batches[step % len(batches)]).to(trainer.device)
-        sequence = trainer.model(batch.input_ids, batch.attention_mask)
-        state = trainer.train_task.decide(trainer.model, sequence, batch)
-        loss, _ = trainer.objective(trainer.model, state, batch.labels, False, 1.0, sequence)
-        loss = loss / len(batch.labels)
+        total, totals = learner.loss(batches[step % len(batches)], circuit_phase=False)
+        loss = total / totals.rows
         if not math.isfinite(loss.item()) or (losses and loss.item() > DIVERGED * losses[0]):
             break
         rates.append(backbone["lr"])
         losses.append(loss.item())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        if trainer.objective.recipe.has_circuit_phase:
-            hold_thresholds(trainer.model)
-        centralise_gradients(trainer.centralised)
-        nn.utils.clip_grad_norm_(parameters, trainer.config.max_grad_norm)
+        if learner.objective.recipe.has_circuit_phase:
+            hold_thresholds(learner.thresholds)
+        centralise_gradients(learner.centralised)
+        nn.utils.clip_grad_norm_(learner.parameters, config.max_grad_norm)
         optimizer.step()
     return rates, losses

@@ -16,8 +16,8 @@ def choose_batch_size(backbone: Backbone, max_length: int) -> int:
     """The largest power of two, 4 to 64, whose activations fit half of the free memory at full length."""
     device = pick_device()
     free = torch.cuda.mem_get_info()[0] / 2**20 if device.type == "cuda" else available_memory_mb()
-    a_text = MEMORY_PER_TOKEN_MB * max_length * backbone.layers * backbone.config.hidden_size / 384
+    text_mb = MEMORY_PER_TOKEN_MB * max_length * backbone.layers * backbone.config.hidden_size / 384
     size = 4
-    while size < LARGEST_AUTOMATIC_BATCH and 2 * size * a_text <= SHARE_OF_MEMORY * free:
+    while size < LARGEST_AUTOMATIC_BATCH and 2 * size * text_mb <= SHARE_OF_MEMORY * free:
         size *= 2
     return size

@@ -13,11 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from splade.config.schema import Config, is_auto
+from splade.config.numbers import is_auto
+from splade.config.schema import Config
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.tasks import Task
-from splade.training.constants import UNTIL_FOUND
+from splade.training.constants import PROVISIONAL_LEARNING_RATE
 from splade.training.optim import parameter_groups
 from splade.utils.cuda import pick_dtype
 
@@ -60,8 +61,8 @@ def mlm_warmup(
     device = backbone.input_embeddings().weight.device
     precision = pick_dtype(device, config.model.dtype)
     model = _MaskedLM(backbone).to(device)
-    rate = UNTIL_FOUND if is_auto(training.learning_rate) else training.learning_rate
-    optimizer = torch.optim.AdamW(parameter_groups({"model": model}, replace(training, learning_rate=rate)))
+    rate = PROVISIONAL_LEARNING_RATE if is_auto(training.learning_rate) else training.learning_rate
+    optimizer = torch.optim.AdamW(parameter_groups([model], replace(training, learning_rate=rate)))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)  # falls to nothing
     generator = torch.Generator().manual_seed(config.seed)
     lines, window = [], torch.zeros(3)  # sums of loss, right guesses and guesses since the last line
@@ -70,7 +71,7 @@ def mlm_warmup(
         backbone.train()
         for step, rows in zip(range(steps), _epochs(task, batch_size, config.seed), strict=False):
             batch = task.batch(rows)
-            shown, chosen = hide(batch.input_ids, batch.attention_mask, tokenizer, generator)
+            shown, chosen = mask_tokens(batch.input_ids, batch.attention_mask, tokenizer, generator)
             with torch.autocast(device.type, precision, enabled=precision != torch.float32):
                 scores = model(shown.to(device), batch.attention_mask.to(device), chosen.to(device))  # (n, V)
             answers = batch.input_ids[chosen].to(device)
@@ -100,7 +101,7 @@ def _epochs(task: Task, batch_size: int, seed: int) -> Iterator[np.ndarray]:
         yield from batches.epoch(epoch)
 
 
-def hide(
+def mask_tokens(
     input_ids: Tensor, attention_mask: Tensor, tokenizer: PreTrainedTokenizerFast, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """The ids (B, L) with some hidden, and which positions (B, L) must be guessed; special tokens never are."""

@@ -1,5 +1,5 @@
 """What is minimised: cross-entropy in the warm-up, then the circuit objective plus λ times cross-entropy; in both, the
-guide where a recipe has one, and the anchor where one is asked for."""
+dense teacher's loss where a recipe has one, and the anchor's where one is asked for."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from splade.circuits.losses import COMPLETENESS, SEPARATIONS, FrequencyPenalty, sharpness_loss, token_counts
-from splade.circuits.sparsity import SPARSITIES, DocumentFrequencyFlops
+from splade.circuits.losses import (
+    COMPLETENESS,
+    SEPARATIONS,
+    FeatureFrequencyTracker,
+    FrequencyPenalty,
+    sharpness_loss,
+    token_counts,
+)
+from splade.circuits.sparsity import SPARSITIES
 from splade.config.schema import TrainingConfig
+from splade.config.variants import make
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
-from splade.models.lexical_sae import LexicalSAE
-from splade.models.state import CircuitState, TagCircuitState
+from splade.models.protocol import LexicalModel, Model, is_lexical
+from splade.models.state import CircuitState
 from splade.training.anchors import Anchor
-from splade.training.guide import Guide
+from splade.training.distillation import DenseTeacher
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
 from splade.training.uncertainty import UncertaintyWeights
 
 TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "anchor", "active", "correct")
+"""What is reported of a step, by the names that `metrics.jsonl` has."""
 
 
 @dataclass
@@ -32,6 +41,12 @@ class Totals:
     sums: Tensor
     """(len(TERMS),)."""
     rows: int = 0
+
+    def sum(self, term: str) -> float:
+        return float(self.sums[TERMS.index(term)])
+
+    def mean(self, term: str) -> float:
+        return self.sum(term) / self.rows
 
     @classmethod
     def empty(cls, device: torch.device) -> Totals:
@@ -46,18 +61,19 @@ class Objective(nn.Module):
     def __init__(
         self, num_classes: int, vocab_size: int, config: TrainingConfig, width: int = 0, anchor: Anchor | None = None
     ):
-        """`width`: of the hidden states, for a guide; 0: without one."""
+        """`width`: units of the hidden states that a dense teacher reads; 0: there is none."""
         super().__init__()
         self.anchor = anchor
         self.config, self.recipe, self.vocab_size = config, RECIPES.get(config.recipe), vocab_size
         if self.recipe.separation:
-            self.separation = SEPARATIONS.get(self.recipe.separation)(num_classes, vocab_size)
+            self.separation = make(SEPARATIONS, self.recipe.separation, config, num_classes, vocab_size)
         if self.recipe.sparsity:
-            self.sparsity = SPARSITIES.get(self.recipe.sparsity)(vocab_size, config.active_target)
+            self.sparsity = make(SPARSITIES, self.recipe.sparsity, config, vocab_size, config.active_target)
         if self.recipe.frequency:
             self.frequency = FrequencyPenalty(vocab_size, config.active_target)
         self.uncertainty = UncertaintyWeights(self.recipe.circuit_losses) if self.recipe.uncertainty else None
-        self.guide = Guide(width, num_classes) if self.recipe.guide and config.loss_weights.guide and width else None
+        taught = self.recipe.distillation and config.loss_weights.guide and width
+        self.guide = DenseTeacher(width, num_classes) if taught else None
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies
 
@@ -67,7 +83,7 @@ class Objective(nn.Module):
 
     def forward(
         self,
-        model: nn.Module,
+        model: Model,
         state: CircuitState,
         labels: Tensor,
         circuit_phase: bool,
@@ -77,17 +93,17 @@ class Objective(nn.Module):
     ) -> tuple[Tensor, Totals]:
         """Loss summed over rows, to be divided by the rows of the whole step, and the totals to report.
 
-        `sequence`: what `state` was computed from, for guide and anchor to read. `chosen` (K,): the rows whose
+        `sequence`: what `state` was computed from, for teacher and anchor to read. `chosen` (K,): the rows whose
         circuits are looked at, for all; None: each its own.
         """
-        if isinstance(state, TagCircuitState):
-            sequence = state.sequence
+        if is_lexical(model) and state.read_from is not None:
+            sequence = state.read_from
         ce = self.cross_entropy(state.logits, labels)
         terms = {"ce": ce, "correct": (state.logits.argmax(-1) == labels).float()}
         loss = ce.sum()
-        if isinstance(model, LexicalSAE):
+        if is_lexical(model):
             terms["active"] = state.rows.sum_rows(model.encoder.gate.opens(state.scores, state.rows.token).float())
-        if circuit_phase and isinstance(model, LexicalSAE):
+        if circuit_phase and is_lexical(model):
             circuit = self._circuit_terms(model, state, labels, chosen)
             loss = ce_weight * ce.sum() + sum(self._weighed(name, term).sum() for name, term in circuit.items())
             terms |= circuit
@@ -101,23 +117,23 @@ class Objective(nn.Module):
         return loss, Totals(sums, len(labels))
 
     def _circuit_terms(
-        self, model: LexicalSAE, state: CircuitState, labels: Tensor, chosen: Tensor | None = None
+        self, model: LexicalModel, state: CircuitState, labels: Tensor, chosen: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """(R,) each. What goes by attributions looks at the `chosen` rows, whose mean then stands for every row; what
-        goes by counts of active tokens looks at all rows."""
+        """The circuit losses by name, (R,) each. What goes by attributions looks at the `chosen` rows, whose mean then
+        stands for every row; what goes by counts of active tokens looks at all rows."""
         gate, terms, rows = model.encoder.gate, {}, len(labels)
-        part, own = (state, labels) if chosen is None else (state.take(chosen), labels[chosen])
-        attribution = compute_attribution_tensor(part, own)
+        sample, sample_labels = (state, labels) if chosen is None else (state.take(chosen), labels[chosen])
+        attribution = compute_attribution_tensor(sample, sample_labels)
         if self.recipe.completeness:
-            completeness, share = COMPLETENESS.get(self.recipe.completeness), self.config.sparsity_target
-            terms["completeness"] = completeness(model, part, attribution, share, own)
+            parts = model, sample, attribution, self.config.sparsity_target, sample_labels
+            terms["completeness"] = make(COMPLETENESS, self.recipe.completeness, self.config, *parts)
         if self.recipe.separation:
-            terms["separation"] = self.separation(attribution, own)
-            sums, counts = self.separation.class_sums(attribution, own)
+            terms["separation"] = self.separation(attribution, sample_labels)
+            sums, counts = self.separation.class_sums(attribution, sample_labels)
             self._remember("attributions", sums)
             self._remember("classes", counts)
         if self.recipe.sharpness:
-            terms["sharpness"] = sharpness_loss(part, attribution)
+            terms["sharpness"] = sharpness_loss(sample, attribution)
         if chosen is not None:
             terms = {name: term.mean().expand(rows) for name, term in terms.items()}
         if self.recipe.sparsity:
@@ -134,10 +150,9 @@ class Objective(nn.Module):
         return weight * (self.uncertainty(name, term) if self.uncertainty is not None else term)
 
     @property
-    def _counting(self) -> list[FrequencyPenalty | DocumentFrequencyFlops]:
+    def _counting(self) -> list[FeatureFrequencyTracker]:
         """The losses that go by how often each token fires."""
-        parts = (getattr(self, "frequency", None), getattr(self, "sparsity", None))
-        return [part for part in parts if isinstance(part, FrequencyPenalty | DocumentFrequencyFlops)]
+        return [loss for loss in self.children() if isinstance(loss, FeatureFrequencyTracker)]
 
     def _remember(self, name: str, value: Tensor) -> None:
         self._pending[name] = self._pending[name] + value if name in self._pending else value
@@ -156,8 +171,8 @@ class Objective(nn.Module):
             self.separation.update(sums["attributions"], sums["classes"])
         if "active" in sums:
             self.active_before = sums["active"] / rows
-        for part in self._counting:
-            part.update(sums["tokens"], rows)
+        for tracker in self._counting:
+            tracker.update(sums["tokens"], rows)
         self._pending = {}
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:

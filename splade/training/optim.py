@@ -1,4 +1,4 @@
-"""Parameter groups, Schedule-Free AdamW and gradient centralisation."""
+"""Optimisers, which parameters they move at which rate, and gradient centralisation."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ from torch import Tensor, nn
 
 from splade.config.schema import TrainingConfig
 from splade.models.layers.activation import ThresholdGate, inverse_softplus
+from splade.models.protocol import Model
+from splade.models.roles import Module, Role, tensor_roles
 from splade.registry import Registry
-from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY, MOST_ACTIVE_A_STEP, RAISE
+from splade.training.constants import AVERAGE_POWER, DERIVED_WEIGHT_DECAY, LARGEST_ACTIVE_PER_STEP, THRESHOLD_RAISE
 from splade.training.recipes import RECIPES
 
 OPTIMIZERS: Registry[Callable[[list[dict[str, Any]], int, int], Any]] = Registry("optimizer")
 
 
-def parameter_groups(modules: dict[str, nn.Module], config: TrainingConfig) -> list[dict[str, Any]]:
+def trainable(module: Module) -> dict[str, nn.Parameter]:
+    """The parameters that learn, by name."""
+    return {name: p for name, p in module.named_parameters() if p.requires_grad}
+
+
+def parameter_groups(modules: Iterable[Module], config: TrainingConfig) -> list[dict[str, Any]]:
     """Three rates: the pretrained backbone's, the new parts', and the thresholds' (which are never decayed).
 
-    New is also the transform that stands in for a masked-LM head the checkpoint does not have.
-
-    `modules` maps names to the model and any losses that learn; a threshold is a parameter of a module named `gate`.
+    `modules`: the model, and any losses that learn. Each parameter is what its module says it is (`tensor_roles`).
     """
-    rates = {
+    rates: dict[Role, float] = {
         "backbone": float(config.learning_rate),
         "head": config.head_learning_rate,
         "gate": RECIPES.get(config.recipe).gate_rate * config.gate_learning_rate,
     }
-    groups: dict[str, list[Tensor]] = {name: [] for name in rates}
-    for module in modules.values():
-        for name, parameter in module.named_parameters():
-            if not parameter.requires_grad:
-                continue
-            pretrained = name.startswith("backbone.model.")
-            groups["gate" if ".gate." in f".{name}" else "backbone" if pretrained else "head"].append(parameter)
-    decay = {
-        name: 0.0
-        if name == "gate"
-        else DERIVED_WEIGHT_DECAY * rate
-        if config.weight_decay is None
-        else config.weight_decay
-        for name, rate in rates.items()
-    }
+    groups: dict[Role, list[Tensor]] = {role: [] for role in rates}
+    for module in modules:
+        roles = tensor_roles(module)
+        for name, parameter in trainable(module).items():
+            groups[roles[name]].append(parameter)
     return [
-        {"name": name, "params": parameters, "lr": rates[name], "weight_decay": decay[name]}
-        for name, parameters in groups.items()
-        if parameters
+        {"name": role, "params": params, "lr": rates[role], "weight_decay": _weight_decay(role, rates[role], config)}
+        for role, params in groups.items()
+        if params
     ]
+
+
+def _weight_decay(role: Role, rate: float, config: TrainingConfig) -> float:
+    if role == "gate":
+        return 0.0
+    return DERIVED_WEIGHT_DECAY * rate if config.weight_decay is None else config.weight_decay
 
 
 @OPTIMIZERS.register("schedule_free")
@@ -88,21 +89,26 @@ class CosineAdamW(torch.optim.AdamW):
         """The weights trained are the model: nothing to switch."""
 
     def eval(self) -> None:
-        """As `train`."""
+        """The weights trained are the model: nothing to switch."""
 
 
-def hold_thresholds(model: nn.Module) -> None:
-    """Thresholds start low and stay there in the warm-up: a token that is shut gets no gradient to learn from."""
-    for name, parameter in model.named_parameters():
-        if ".gate." in f".{name}":
-            parameter.grad = None
+def thresholds(model: Module) -> list[Tensor]:
+    """The parameters that are thresholds."""
+    roles = tensor_roles(model)
+    return [parameter for name, parameter in model.named_parameters() if roles[name] == "gate"]
+
+
+def hold_thresholds(parameters: Iterable[Tensor]) -> None:
+    """Leave thresholds where they start, low, for a step: a token that is shut gets no gradient to learn from."""
+    for parameter in parameters:
+        parameter.grad = None
 
 
 @torch.no_grad()
 def limit_active(gate: ThresholdGate, active: float) -> None:
     """Raise all thresholds together where a step of the warm-up had more `active` tokens than it may cost."""
-    if active > MOST_ACTIVE_A_STEP:
-        gate.raw.copy_(inverse_softplus((1 + RAISE) * F.softplus(gate.raw)))
+    if active > LARGEST_ACTIVE_PER_STEP:
+        gate.raw.copy_(inverse_softplus((1 + THRESHOLD_RAISE) * F.softplus(gate.raw)))
 
 
 @torch.no_grad()
@@ -113,11 +119,8 @@ def centralise_gradients(parameters: Iterable[Tensor]) -> None:
             parameter.grad -= parameter.grad.mean(dim=tuple(range(1, parameter.ndim)), keepdim=True)
 
 
-def centralised_parameters(model: nn.Module) -> list[Tensor]:
+def centralised_parameters(model: Model) -> list[Tensor]:
     """The backbone's weight matrices. Not the head's, whose rows are words, nor embeddings: a lookup has no inputs."""
-    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
-    return [
-        p
-        for name, p in model.named_parameters()
-        if name.startswith("backbone.") and p.ndim > 1 and p.requires_grad and id(p) not in embeddings
-    ]
+    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    learning = trainable(model.backbone).values()
+    return [parameter for parameter in learning if parameter.ndim > 1 and id(parameter) not in embeddings]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from splade.config.schema import Anchor, Config, Gate, LossWeights, ModelConfig
 from splade.registry import Registry
+from splade.task_description import describe
 
 CIRCUIT_LOSSES = ("completeness", "separation", "sparsity", "sharpness", "frequency")
 
@@ -15,21 +17,21 @@ class Recipe:
     """The parts by name, and what a training optimises beside the cross-entropy; None or False: without it."""
 
     gate: Gate = "jumprelu"
-    """Of `GATES`; the setting `model.gate` overrides it."""
+    """A name of `GATES`; the setting `model.gate` overrides it."""
     completeness: str | None = None
-    """Of `COMPLETENESS`."""
+    """A name of `COMPLETENESS`."""
     separation: str | None = None
-    """Of `SEPARATIONS`."""
+    """A name of `SEPARATIONS`."""
     sparsity: str | None = None
-    """Of `SPARSITIES`; whichever it is, `training.active_target` is where it stops."""
+    """A name of `SPARSITIES`; whichever it is, `training.active_target` is where it stops."""
     sharpness: bool = False
     """Attributions concentrate on few tokens."""
     frequency: bool = False
     """Help for under-active tokens."""
-    guide: bool = False
-    """A dense head beside, in both phases."""
+    distillation: bool = False
+    """A dense teacher beside the sparse head, in both phases; its weight is the setting `loss_weights.guide`."""
     anchor: Anchor | None = None
-    """Of `ANCHORS`, where the support is a neighbourhood; the setting `training.anchor` overrides it."""
+    """A name of `ANCHORS`, used where the support is a neighbourhood; the setting `training.anchor` overrides it."""
     uncertainty: bool = False
     """The circuit losses are weighed by learned variances."""
     gate_rate: float = 1.0
@@ -58,7 +60,7 @@ RECIPES.register("cajt")(
         separation="triplet",
         sparsity="l0",
         frequency=True,
-        guide=True,
+        distillation=True,
         anchor="own_token",
     )
 )
@@ -105,28 +107,28 @@ def resolved(config: Config) -> Config:
 
 def without_effect(config: Config) -> list[str]:
     """A sentence on each setting that was changed and that nothing in this run looks at."""
-    recipe, model, training = RECIPES.get(config.training.recipe), config.model, config.training
+    recipe, training = RECIPES.get(config.training.recipe), config.training
     lacking = [name for name in CIRCUIT_LOSSES if name not in recipe.circuit_losses]
-    lacking += [] if recipe.guide else ["guide"]
+    lacking += [] if recipe.distillation else ["guide"]
     idle = {f"training.loss_weights.{name}": f"the recipe '{training.recipe}' has no such loss" for name in lacking}
     if resolved(config).training.anchor == "none":
         idle["training.loss_weights.anchor"] = "there is no anchor (training.anchor)"
-    if "neighbourhood" not in model.support:
-        idle["model.neighbours"] = "the support has no neighbourhood"
-    if "dictionary" not in model.support:
-        idle |= dict.fromkeys(("model.dictionary_size", "model.dictionary_file"), "the support has no dictionary")
-    if config.task == "classification":
-        idle |= dict.fromkeys(("model.topk_per_position", "model.word_pieces"), "it is for tagging")
-    return [f"{name} has no effect: {reason}." for name, reason in idle.items() if name in _changed(config)]
+    idle |= describe(config.task).idle_settings
+    idle = {name: reason for name, reason in idle.items() if name in _changed(config)}
+    for section, settings in {"model": config.model, "training": training}.items():
+        idle |= {f"{section}.{name}": declared.absent for name, declared in settings.idle().items()}
+    return [f"{name} has no effect: {reason}." for name, reason in idle.items()]
 
 
 def _changed(config: Config) -> set[str]:
     """Names of the settings of model and losses that are not at their defaults."""
-    own = asdict(config.model), asdict(config.training.loss_weights)
-    defaults = asdict(ModelConfig()), asdict(LossWeights())
+    sections: tuple[tuple[str, Any, Any], ...] = (
+        ("model", config.model, ModelConfig()),
+        ("training.loss_weights", config.training.loss_weights, LossWeights()),
+    )
     return {
-        f"{section}.{name}"
-        for section, mine, default in zip(("model", "training.loss_weights"), own, defaults, strict=True)
-        for name in mine
-        if mine[name] != default[name]
+        f"{section}.{field.name}"
+        for section, settings, defaults in sections
+        for field in fields(settings)
+        if getattr(settings, field.name) != getattr(defaults, field.name)
     }

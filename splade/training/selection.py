@@ -9,13 +9,16 @@ from torch import Tensor
 
 from splade.circuits.geco import GECOController
 from splade.config.schema import TrainingConfig
-from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH, WANTED_SLACK
+from splade.models.protocol import Model
+from splade.training.constants import CONSTRAINT_SLACK, SPARSE_ENOUGH, TARGET_SLACK
+from splade.training.optim import trainable
 from splade.training.recipes import Recipe
+from splade.training.validation import Validation
 
 
 @dataclass
-class Kept:
-    """The weights chosen so far, and their figures on the validation split."""
+class Candidate:
+    """The weights after a step, and their figures on the validation split; as it is made, worse than any."""
 
     step: int = 0
     satisfied: bool = False
@@ -27,7 +30,7 @@ class Kept:
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Checkpoints are compared by: constraint satisfied, score, cross-entropy."""
+        """What candidates are compared by: constraint satisfied, score, cross-entropy."""
         return self.satisfied, self.score, -self.ce
 
     def figures(self) -> dict[str, float | int | bool]:
@@ -35,11 +38,34 @@ class Kept:
         return {name: getattr(self, name) for name in ("step", "satisfied", "score", "ce", "active")}
 
 
+class Selection:
+    """Holds the best weights so far, and loses patience when none better come."""
+
+    def __init__(self, patience: int | None):
+        """`patience`: validations without better weights after which a training ends; None: never."""
+        self.patience = patience
+        self.best = Candidate()
+        self.stale = 0
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.patience is not None and self.stale >= self.patience
+
+    def consider(self, model: Model, step: int, validation: Validation, satisfied: bool) -> None:
+        """Keep a copy of the model's weights if none were better."""
+        candidate = Candidate(step, satisfied, validation.score, validation.ce, validation.active)
+        if candidate.rank > self.best.rank:
+            candidate.weights = {name: p.detach().clone() for name, p in trainable(model).items()}
+            self.best, self.stale = candidate, 0
+        else:
+            self.stale += 1
+
+
 def satisfies(active: float, recipe: Recipe, geco: GECOController, config: TrainingConfig) -> bool:
     """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be, if it should."""
     if not recipe.has_circuit_phase:
         return True
-    slack = CONSTRAINT_SLACK if config.target_accuracy is None else WANTED_SLACK
+    slack = CONSTRAINT_SLACK if config.target_accuracy is None else TARGET_SLACK
     holds = geco.gap is not None and geco.gap <= slack
     sparse = active <= SPARSE_ENOUGH * config.active_target
     return holds and (sparse or not asks_for_sparsity(recipe, config))

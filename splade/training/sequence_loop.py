@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from splade.config.schema import TrainingConfig
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import Model
 from splade.tasks import TaggingTask
 from splade.training.loop import Trainer, TrainingOutcome
 
 
 def train_sequence(
-    model: LexicalSAE,
+    model: Model,
     train: TaggingTask,
     validation: TaggingTask,
     config: TrainingConfig,

@@ -13,16 +13,13 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
-import typer
 from typer.testing import CliRunner
 
 from splade.__main__ import EXIT_INTERRUPTED, main
 from splade.cli import app
-from splade.studies.commands import app as studies
 from tests.campaign.verdicts import Crashed, Ended, Hung, refused
 
 SENTENCE_CODE, INTERRUPTED_CODE = 2, 130
@@ -59,18 +56,9 @@ class Ran:
         return self
 
 
-@cache
-def whole_app() -> typer.Typer:
-    """All commands as `main` puts them together."""
-    together = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    together.registered_commands = app.registered_commands
-    together.add_typer(studies, name="study")
-    return together
-
-
 def invoke(*arguments: object, stdin: str | bytes | None = None) -> Ran:
     """The command in this process; what it raises is raised."""
-    done = CliRunner().invoke(whole_app(), [str(argument) for argument in arguments], input=stdin)
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Ran(done.exit_code, done.stdout, done.stderr)

@@ -13,10 +13,11 @@ import yaml
 
 import splade.scripts
 from splade import LexicalSAE, predict_batch
+from splade.cli import app
 from tests.builders import toy_reviews
 from tests.campaign.answers import draw_answers
 from tests.campaign.case import Trial
-from tests.campaign.cli import Ran, invoke, script, whole_app
+from tests.campaign.cli import Ran, invoke, script
 from tests.campaign.settings import setting
 from tests.campaign.trees import tree
 from tests.campaign.verdicts import Refused, Wrong, expect, must_accept, must_refuse
@@ -144,7 +145,7 @@ def _noise(rng: Random, workshop: Workshop) -> Trial:
 
 
 def _parameters(name: str) -> list[typer.models.ParameterInfo]:
-    command = typer.main.get_command(whole_app())
+    command = typer.main.get_command(app)
     for part in name.split():
         command = command.commands[part]  # type: ignore[attr-defined]
     return list(command.params)  # type: ignore[arg-type]

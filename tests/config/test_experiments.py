@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from splade.config import Config, load_config
-from splade.models.support import SUPPORTS
+from splade.models.supports import SUPPORTS
 from splade.pipelines import prepare
-from splade.studies.kinds import variations_of
 from splade.studies.study import plan
+from splade.studies.variations import variations_of
 from tests.builders import build_backbone_folder
 from tests.runs import write_reviews, write_sentences
 

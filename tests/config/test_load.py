@@ -140,7 +140,7 @@ def test_an_unknown_key_two_levels_down() -> None:
         ),
         (
             "model.support=full+dictionry",
-            "model.support[1] must be one of full, neighbourhood, dictionary, but is 'dictionry'. "
+            "model.support[1] must be one of dictionary, full, neighbourhood, but is 'dictionry'. "
             "Did you mean 'dictionary'?",
         ),
         ("model.support=[full, full]", "must name one or more different supports, but is ['full', 'full']."),

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from splade.config.schema import ModelConfig
 from splade.data.batching import encode_texts
 from splade.errors import ConfigError
-from splade.models.dictionary import choose_dictionary
+from splade.models.supports import SupportParts
+from splade.models.supports.dictionary import DictionarySettings, DictionarySupport
+from splade.models.vocabulary import Vocabulary
 from tests.builders import build_tokenizer
 
 TOKENIZER = build_tokenizer()
+VOCABULARY = Vocabulary.from_tokenizer(TOKENIZER, len(TOKENIZER))
 TEXTS = ["good film , the film", "the good film the ending", "the the charming unwatchable"]
 
 
 def choose(**settings: object) -> list[str]:
     config = ModelConfig(**{"support": "dictionary", **settings})  # type: ignore[arg-type]
-    ids = choose_dictionary(config, TOKENIZER, len(TOKENIZER), encode_texts(TEXTS, TOKENIZER, 32))
+    backbone: Any = None
+    parts = SupportParts(VOCABULARY, config.exclude_stop_words, backbone, encode_texts(TEXTS, TOKENIZER, 32))
+    ids = DictionarySupport(parts, config.of(DictionarySettings)).tokens.tolist()
     assert ids == sorted(set(ids))
     return TOKENIZER.convert_ids_to_tokens(ids)
 
@@ -32,10 +38,6 @@ def test_holds_no_pieces_marks_or_special_tokens() -> None:
     words = choose(dictionary_size=10_000)
     assert {"film", "good", "ending", "charming"} <= set(words)
     assert not any(word.startswith(("##", "[")) or word in ",.!" for word in words)
-
-
-def test_is_empty_where_the_support_is_not_asked_for() -> None:
-    assert choose(support="neighbourhood") == []
 
 
 def test_own_words(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from splade.models import projection
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import SURROGATE_WINDOW, JumpReLUGate
+from splade.models.pooling import POOLINGS
 from splade.models.sparse import SparseRows
-from splade.models.support import SUPPORTS
 from splade.models.vocabulary import Vocabulary
-from tests.builders import NEGATIVE, POSITIVE, TableReader, build_tokenizer
+from tests.builders import NEGATIVE, POSITIVE, build_support, build_tokenizer
 
 TOKENIZER = build_tokenizer()
 VOCABULARY = Vocabulary.from_tokenizer(TOKENIZER, len(TOKENIZER))
@@ -37,17 +37,17 @@ def build_encoder(
     with torch.no_grad():
         gate.raw += 0.3 * torch.randn(VOCAB, generator=generator)
     supports = [
-        SUPPORTS.get(name)(
+        build_support(
+            name,
             VOCABULARY,
-            exclude_stop_words,
+            torch.randn(VOCAB, 6, generator=generator),
+            exclude_stop_words=exclude_stop_words,
             dictionary=DICTIONARY,
-            backbone=TableReader(torch.randn(VOCAB, 6, generator=generator)),
-            neighbours=5,
         )
         for name in support.split("+")
     ]
     weight, bias = torch.randn(VOCAB, WIDTH, generator=generator), 0.5 * torch.randn(VOCAB, generator=generator)
-    return LexicalEncoder(weight, bias, gate, supports, train_decoder=True, pooling=pooling)
+    return LexicalEncoder(weight, bias, gate, supports, train_decoder=True, pooling=POOLINGS.get(pooling)(WIDTH))
 
 
 def random_sequence(encoder: LexicalEncoder, batch: int, length: int, seed: int) -> SparseSequence:

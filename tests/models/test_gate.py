@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
 from splade.config.schema import TrainingConfig
 from splade.errors import ConfigError
@@ -155,7 +155,7 @@ def test_the_number_of_active_tokens_really_falls_under_an_l0_loss(scale: float,
         return (gate(z.flatten(), token) > 0).float().mean().item()
 
     config = TrainingConfig()
-    optimizer = schedule_free_adamw(parameter_groups({"model": nn.ModuleDict({"gate": gate})}, config), 0, 60)
+    optimizer = schedule_free_adamw(parameter_groups([gate], config), 0, 60)
     before = active()
     optimizer.train()
     for _ in range(60):

@@ -8,8 +8,10 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from splade.config.schema import ModelConfig
+from splade.config.variants import make
 from splade.errors import ConfigError
-from splade.models.heads import HEADS, BcosHead, ReluMLP, TiedMLP
+from splade.models.heads import HEADS, BcosHead, BcosSettings, HeadParts, ReluMLP, TiedMLP
 from splade.models.sparse import SparseRows
 from tests.builders import sparse_rows
 
@@ -24,7 +26,8 @@ Head = ReluMLP | TiedMLP | BcosHead
 
 def build_head(kind: str, seed: int = 0, layers: int = 2) -> Head:
     torch.manual_seed(seed)
-    head = HEADS.get(kind)(VOCAB, HIDDEN, CLASSES, embeddings=torch.randn(VOCAB, 5), layers=layers)
+    config = ModelConfig(head=kind, head_layers=layers)  # type: ignore[call-arg]
+    head = make(HEADS, kind, config, HeadParts(torch.randn(VOCAB, 5), HIDDEN, CLASSES))
     with torch.no_grad():
         for parameter in head.parameters():  # some start at 0, behind which a mistake could hide
             parameter.copy_(torch.randn_like(parameter))
@@ -130,7 +133,7 @@ def test_an_unknown_head_lists_the_choices() -> None:
 def test_tied_words_with_like_embeddings_speak_alike() -> None:
     embeddings = torch.randn(VOCAB, 5)
     embeddings[3] = embeddings[7]
-    head = TiedMLP(VOCAB, HIDDEN, CLASSES, embeddings=embeddings)
+    head = TiedMLP(HeadParts(embeddings, HIDDEN, CLASSES))
     with torch.no_grad():
         head.mix.normal_()
     W_eff = head(sparse_rows({0: 1.0}))[1].dense()  # (1, C, V)
@@ -168,7 +171,7 @@ class TestBcos:
     def test_learns_from_its_start(self, layers: int) -> None:
         """A unit whose cosine is 0 gets no gradient; the start must not be there."""
         torch.manual_seed(0)
-        head = HEADS.get("bcos")(1000, HIDDEN, 2, layers=layers)
+        head = BcosHead(HeadParts(torch.zeros(1000, 1), HIDDEN, 2), BcosSettings(layers))
         rows, labels = sparse_rows(*({n: 2.0, n + 100: 1.0} for n in range(20)), vocab_size=1000), torch.arange(20) % 2
         optimizer = torch.optim.AdamW(head.parameters(), lr=1e-2)
         for _ in range(60):

@@ -135,5 +135,5 @@ def test_starts_as_the_mean_of_the_positions() -> None:
 
 
 def test_an_unknown_pooling_lists_the_choices() -> None:
-    with pytest.raises(ConfigError, match="attention, max"):
+    with pytest.raises(ConfigError, match="max, attention"):
         POOLINGS.get("mean")

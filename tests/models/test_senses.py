@@ -22,12 +22,12 @@ from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import JumpReLUGate
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.pooling import POOLINGS
 from splade.models.sense_choice import choose_senses
 from splade.models.senses import Senses
-from splade.models.support import SUPPORTS
 from splade.pipelines import setup_and_train
 from splade.tasks import ClassificationTask
-from tests.builders import TableReader, build_backbone_folder, build_model, encode, toy_reviews
+from tests.builders import build_backbone_folder, build_model, build_support, encode, toy_reviews
 from tests.models.test_encoder import TOKENIZER, VOCABULARY, WIDTH, random_sequence
 from tests.models.test_encoder import VOCAB as TOKENS
 from tests.runs import ToyRun
@@ -46,11 +46,10 @@ def build_encoder(pooling: str = "max", support: str = "full", seed: int = 0) ->
     gate.calibrate(3.0, 2.0)
     with torch.no_grad():
         gate.raw += 0.3 * torch.randn(len(gate.raw), generator=generator)
-    reader = TableReader(torch.randn(TOKENS, 6, generator=generator))
-    made = SUPPORTS.get(support)(VOCABULARY, False, backbone=reader, neighbours=5)
+    made = build_support(support, VOCABULARY, torch.randn(TOKENS, 6, generator=generator), exclude_stop_words=False)
     weight, bias = torch.randn(TOKENS, WIDTH, generator=generator), 0.5 * torch.randn(TOKENS, generator=generator)
     bias[CHOSEN] += 3.0
-    return LexicalEncoder(weight, bias, gate, [made], True, pooling, senses)
+    return LexicalEncoder(weight, bias, gate, [made], True, POOLINGS.get(pooling)(WIDTH), senses)
 
 
 def plain_pool(sequence: SparseSequence) -> Tensor:
@@ -250,7 +249,7 @@ class TestChoice:
 
 def test_a_whole_training_with_senses(toy_run: ToyRun, tmp_path: Path) -> None:
     config = toy_run.config(tmp_path / "out", model__senses=2, model__sense_tokens=["bank", "good", "bad"])
-    run = setup_and_train(config)
+    run = setup_and_train(config).prepared
     assert run.prepared.model.vocab_size == TOKENS + 3
     assert run.outcome.validation["accuracy"] >= 0.7
     assert run.prepared.model.encoder.senses is not None

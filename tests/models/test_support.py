@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from splade.errors import ConfigError
-from splade.models.support import SUPPORTS, NeighbourhoodSupport, Scene, Support
+from splade.models.supports import SUPPORTS, Scene, Support
 from splade.models.vocabulary import Vocabulary
-from tests.builders import NEGATIVE, POSITIVE, WORDS, TableReader, TokenizerKind, build_tokenizer
+from tests.builders import NEGATIVE, POSITIVE, WORDS, TokenizerKind, build_support, build_tokenizer
 
 KINDS: list[TokenizerKind] = ["wordpiece", "bpe", "unigram"]
 NEIGHBOURS = 5
@@ -31,10 +31,11 @@ class Bench:
         return self.vocabulary.match(word)[-1]
 
     def support(self, name: str, exclude_stop_words: bool = True) -> Support:
-        return SUPPORTS.get(name)(
+        return build_support(
+            name,
             self.vocabulary,
-            exclude_stop_words,
-            backbone=TableReader(self.embeddings),
+            self.embeddings,
+            exclude_stop_words=exclude_stop_words,
             neighbours=NEIGHBOURS,
             dictionary=self.dictionary,
         )
@@ -165,8 +166,8 @@ def test_an_own_token_crowded_out_by_twins_is_put_back() -> None:
 
 def test_a_blank_support_takes_its_tables_from_a_state_dict() -> None:
     whole = WORDPIECE.support("neighbourhood")
-    reader = TableReader(torch.zeros_like(WORDPIECE.embeddings))
-    blank = NeighbourhoodSupport(WORDPIECE.vocabulary, True, neighbours=NEIGHBOURS, backbone=reader, blank=True)
+    embeddings = torch.zeros_like(WORDPIECE.embeddings)
+    blank = build_support("neighbourhood", WORDPIECE.vocabulary, embeddings, neighbours=NEIGHBOURS, blank=True)
     blank.load_state_dict(whole.state_dict())
     batch = WORDPIECE.encode("a good unwatchable film")
     assert torch.equal(blank.allows(*batch), whole.allows(*batch))

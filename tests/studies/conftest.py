@@ -11,11 +11,11 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from splade.cli.studies import app
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.run_folder import fingerprint
 from splade.studies import study
-from splade.studies.commands import app
 from tests.runs import ToyRun, read_json
 
 #: Six steps instead of sixteen: bookkeeping does not need a model that knows anything.

@@ -14,8 +14,8 @@ from click.testing import Result
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from splade.cli.studies import load_study
 from splade.config.schema import Config
-from splade.studies.commands import load_study
 from splade.studies.intervals import spread
 from splade.studies.plots import draw_frontier, grounded, name_points
 from splade.studies.summary import Row

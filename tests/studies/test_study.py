@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from splade.config.schema import Config, StudyConfig
+from splade.config.schema import Config
+from splade.config.study import StudyConfig
 from splade.errors import BackboneError, ConfigError, DataError, LexicalSAEError, TrainingError
 from splade.pipelines import run_experiment, setup_and_train
 from splade.studies import study
-from splade.studies.kinds import Variation
 from splade.studies.study import Part, part_states, plan, run_study
+from splade.studies.variations import Variation
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
+from splade.training.validation import Validation
 from tests.runs import ToyRun, read_json, weights
 
 VARIATIONS = [Variation("as it is", {}), Variation("no separation", {"training.loss_weights.separation": 0})]
@@ -219,16 +221,16 @@ def test_an_interrupted_part_goes_on_and_ends_as_if_nothing_had_been(
 ) -> None:
     """Ctrl-C in the middle of a part: it goes on from its checkpoint, to the same weights."""
     variations = [Variation("as it is", {})]
-    validate, seen = Trainer._validate, 0
+    validate, seen = Trainer.validate, 0
 
-    def interrupt(trainer: Trainer) -> dict[str, float]:
+    def interrupt(trainer: Trainer) -> Validation:
         nonlocal seen
         seen += 1
         if seen == 1:
             signal.raise_signal(signal.SIGINT)
         return validate(trainer)
 
-    monkeypatch.setattr(Trainer, "_validate", interrupt)
+    monkeypatch.setattr(Trainer, "validate", interrupt)
     with pytest.raises(Interrupted):
         run_study("ablation", quick(), variations)
     (part,) = plan("ablation", quick(), variations)

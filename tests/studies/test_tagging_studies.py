@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from splade.cli.studies import app
 from splade.config.load import load_config
 from splade.config.schema import Config
 from splade.data import load_dataset
 from splade.run_folder import fingerprint
-from splade.studies.commands import app
-from splade.studies.kinds import Variation, variations_of
 from splade.studies.plots import draw_frontier
 from splade.studies.study import part_states, plan
 from splade.studies.summary import columns, measured, rows_of
+from splade.studies.variations import Variation, variations_of
 from tests.runs import ToyRun, expect_sentence, read_json, sets
 
 

@@ -63,14 +63,14 @@ def test_it_looks_and_does_not_touch(build: Callable[..., Trainer], monkeypatch:
     seen: list[dict[str, torch.Tensor]] = []
     for decay in (0.0, 0.9):
         trainer = build(decay)
-        validate = trainer._validate_and_keep
+        validate = trainer._validate_and_select
 
         def noting(progress: object, trainer: Trainer = trainer, validate: Callable = validate) -> bool:  # type: ignore[type-arg]
             out = validate(progress)
             seen.append({name: p.detach().clone() for name, p in trainer.model.named_parameters()})
             return out
 
-        monkeypatch.setattr(trainer, "_validate_and_keep", noting)
+        monkeypatch.setattr(trainer, "_validate_and_select", noting)
         trainer.run()
     assert all(torch.equal(one, seen[1][name]) for name, one in seen[0].items())
 
@@ -82,9 +82,10 @@ def test_the_weights_kept_are_the_averages_that_were_validated(build: Callable[.
     found, gold = predictions(trainer.model, trainer.validation_task, 64)
     assert outcome.validation["accuracy"] == pytest.approx(float((found == gold).mean()), abs=1e-9)
     with torch.no_grad():
-        assert trainer._validate() == pytest.approx(outcome.validation, abs=1e-6)
+        assert trainer.validate().figures() == pytest.approx(outcome.validation, abs=1e-6)
     assert outcome.validation["ce"] != pytest.approx(other.validation["ce"], abs=1e-4)
-    average = trainer.average.weights if trainer.average.evaluating else trainer.average.aside
+    held = trainer.learner.average
+    average = held.weights if held.evaluating else held.shadow
     for name, parameter in trainer.model.named_parameters():
         if parameter.requires_grad:
             assert torch.equal(parameter, average[name]), name  # the only validation was after the last step

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +23,9 @@ from splade.training.checkpoint import newest_checkpoint
 from splade.training.loop import Trainer
 from splade.training.memory import choose_batch_size
 from splade.training.objective import Objective
+from splade.training.optim import trainable
 from splade.training.progress import TrainingProgress
-from splade.training.recipes import RECIPES
-from splade.training.resume import trainable
-from splade.training.selection import Kept, satisfies
+from splade.training.validation import Validation
 from tests.builders import build_model, toy_reviews
 
 SETTINGS: dict[str, object] = {
@@ -62,14 +60,14 @@ def script_validation(
 ) -> None:
     """Let validation after each step find these (accuracy, active tokens)."""
 
-    def found() -> dict[str, float]:
+    def scripted() -> Validation:
         accuracy, active = figures(trainer.step)
-        return {"accuracy": accuracy, "ce": 0.5, "active": active}
+        return Validation("accuracy", accuracy, 0.5, active)
 
-    monkeypatch.setattr(trainer, "_validate", found)
+    monkeypatch.setattr(trainer, "validate", scripted)
 
 
-class TestKept:
+class TestChoice:
     def test_the_weights_are_the_averaged_ones_that_were_validated(
         self, build: Callable[..., Trainer], tmp_path: Path
     ) -> None:
@@ -78,7 +76,7 @@ class TestKept:
         found, gold = predictions(trainer.model, trainer.validation_task, 64)
         assert outcome.validation["accuracy"] == pytest.approx(float((found == gold).mean()), abs=1e-9)
         with torch.no_grad():
-            assert trainer._validate() == pytest.approx(outcome.validation, abs=1e-6)
+            assert trainer.validate().figures() == pytest.approx(outcome.validation, abs=1e-6)
         lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
         reported = [line["validation"] for line in lines if "validation" in line and line["step"] == outcome.kept_step]
         assert reported == [pytest.approx(outcome.validation)]
@@ -89,16 +87,16 @@ class TestKept:
         """Schedule-Free trains at y = (1 − β)·z + β·x; the model is x."""
         trainer = build(epochs=2)
         script_validation(trainer, monkeypatch, lambda step: (0.01 * step, 5.0))  # the last step is the best
-        validate, seen = trainer._validate_and_keep, []
+        validate, seen = trainer._validate_and_select, []
 
         def noting(progress: TrainingProgress) -> bool:
             weight = trainer.model.head.out.weight  # type: ignore[union-attr]
-            seen.append((weight.detach().clone(), trainer.optimizer.state[weight]["z"].clone()))
+            seen.append((weight.detach().clone(), trainer.learner.optimizer.state[weight]["z"].clone()))
             return validate(progress)
 
-        monkeypatch.setattr(trainer, "_validate_and_keep", noting)
+        monkeypatch.setattr(trainer, "_validate_and_select", noting)
         assert trainer.run().kept_step == trainer.total
-        (y, z), beta = seen[-1], trainer.optimizer.param_groups[0]["betas"][0]
+        (y, z), beta = seen[-1], trainer.learner.optimizer.param_groups[0]["betas"][0]
         x = (y - (1 - beta) * z) / beta
         torch.testing.assert_close(trainer.model.head.out.weight.detach(), x, atol=1e-6, rtol=0)  # type: ignore[union-attr]
         assert float((x - y).abs().max()) > 1e-4
@@ -156,40 +154,6 @@ class TestKept:
             assert torch.equal(checkpoint.tensors[f"kept.{name}"], parameter)
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        (Kept(1, True, 0.6, 0.9), Kept(2, False, 0.9, 0.1)),
-        (Kept(1, True, 0.9, 0.9), Kept(2, True, 0.8, 0.1)),
-        (Kept(1, True, 0.9, 0.2), Kept(2, True, 0.9, 0.3)),
-        (Kept(1, False, 0.0, math.inf), Kept()),
-    ],
-)
-def test_checkpoints_rank_by_constraint_then_accuracy_then_cross_entropy(better: Kept, worse: Kept) -> None:
-    assert better.rank > worse.rank
-
-
-@pytest.mark.parametrize(
-    ("gap", "active", "expected"),
-    [(0.0, 30.0, True), (0.49, 34.4, True), (0.51, 30.0, False), (0.0, 34.6, False), (None, 30.0, False)],
-)
-def test_the_constraint_asks_for_cross_entropy_and_sparsity(gap: float | None, active: float, expected: bool) -> None:
-    geco = GECOController(10, tau=0.3, gap=gap)
-    assert satisfies(active, RECIPES.get("cajt"), geco, TrainingConfig(active_target=30)) is expected
-
-
-def test_a_bound_that_was_asked_for_is_held_closer() -> None:
-    geco, config = GECOController(10, tau=0.3, gap=0.2), TrainingConfig(active_target=30)
-    asked = replace(config, target_accuracy=0.9)
-    assert satisfies(30.0, RECIPES.get("cajt"), geco, config) and not satisfies(30.0, RECIPES.get("cajt"), geco, asked)
-
-
-def test_sparsity_is_not_asked_of_a_training_without_its_loss() -> None:
-    geco, config = GECOController(10, tau=0.3, gap=0.0), TrainingConfig(active_target=30)
-    off = replace(config, loss_weights=replace(config.loss_weights, sparsity=0.0))
-    assert satisfies(500.0, RECIPES.get("cajt"), geco, off) and not satisfies(500.0, RECIPES.get("cajt"), geco, config)
-
-
 class TestSteps:
     def test_accumulated_batches_are_one_large_batch(
         self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
@@ -217,20 +181,20 @@ class TestSteps:
         monkeypatch.setattr(GECOController, "step", lambda self, *args: steps.append(args[0]) or step(self, *args))  # type: ignore[func-returns-value]
         trainer.run()
         assert len(steps) == trainer.total - trainer.warmup == 5
-        assert len(trainer.geco.recent) == trainer.warmup == 3
+        assert len(trainer.learner.geco.recent) == trainer.warmup == 3
 
     def test_every_step_is_taken_in_training_mode(
         self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """Validating and saving evaluate: without dropout, and blind to tokens just below their thresholds."""
         trainer = build(folder=tmp_path / "run", eval_every=1, save_every=1)
-        optimise, modes = trainer._optimise, []
+        advance, modes = trainer.learner.advance, []
 
         def noting(*args: object) -> object:
             modes.append((trainer.model.training, trainer.model.encoder.training))  # type: ignore[union-attr]
-            return optimise(*args)  # type: ignore[arg-type]
+            return advance(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(trainer, "_optimise", noting)
+        monkeypatch.setattr(trainer.learner, "advance", noting)
         trainer.run()
         assert modes == [(True, True)] * trainer.total
         assert not trainer.model.training  # and what is left is ready for use
@@ -255,7 +219,7 @@ class TestSteps:
         forward, seen = Objective.forward, []
 
         def noting(self: Objective, *args: object) -> object:
-            seen.append((args[3], args[4], trainer.geco.weight))
+            seen.append((args[3], args[4], trainer.learner.geco.weight))
             return forward(self, *args)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Objective, "forward", noting)
@@ -274,7 +238,7 @@ class TestSteps:
                 if p.grad is not None and p.ndim > 1 and p.grad.any():
                     off[name] = float(p.grad.mean(1).abs().max() / p.grad.abs().max())
 
-        monkeypatch.setattr(trainer.optimizer, "step", look)
+        monkeypatch.setattr(trainer.learner.optimizer, "step", look)
         trainer.start()
         trainer.advance()
         inside = {name for name in off if name.startswith("backbone.")}
@@ -300,7 +264,7 @@ class TestSteps:
         step = GECOController.step
         monkeypatch.setattr(GECOController, "step", lambda self, *args: seen.append(args[1]) or step(self, *args))  # type: ignore[func-returns-value]
         trainer.run()
-        assert (seen[-1] == pytest.approx(trainer.objective.active_before.item() / 2.0)) == relaxed
+        assert (seen[-1] == pytest.approx(trainer.learner.objective.active_before.item() / 2.0)) == relaxed
         assert all(density > 1.5 for density in seen) == relaxed
 
     def test_every_row_is_seen_once_an_epoch(

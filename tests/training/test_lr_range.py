@@ -48,9 +48,9 @@ def test_one_lucky_batch_does_not_decide() -> None:
 
 def test_everything_is_put_back(tmp_path: Path) -> None:
     trainer = build(tmp_path, "auto")
-    named = [*trainer.model.named_parameters(), *trainer.objective.named_parameters(prefix="objective")]
+    named = [*trainer.model.named_parameters(), *trainer.learner.objective.named_parameters(prefix="objective")]
     weights, state = {name: p.detach().clone() for name, p in named}, torch.get_rng_state()
-    first, second = find_learning_rate(trainer), find_learning_rate(trainer)
+    first, second = (find_learning_rate(trainer.learner, trainer.batches.epoch(0)) for _ in range(2))
     assert first == second and 1e-7 <= first <= 3e-3
     assert all(torch.equal(p, weights[name]) and p.grad is None for name, p in named)
     assert torch.equal(torch.get_rng_state(), state)
@@ -69,7 +69,8 @@ def test_a_training_at_the_rate_found_is_the_one_that_found_it(tmp_path: Path) -
 
 def test_rates_that_blow_up_end_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lr_range, "HIGHEST", 1e6)
-    assert find_learning_rate(build(tmp_path, "auto")) < 1e3
+    trainer = build(tmp_path, "auto")
+    assert find_learning_rate(trainer.learner, trainer.batches.epoch(0)) < 1e3
 
 
 def test_auto_is_a_setting_and_other_words_are_not() -> None:

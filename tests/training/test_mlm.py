@@ -14,8 +14,8 @@ from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.pipelines import prepare, setup_and_train
 from splade.tasks import ClassificationTask
-from splade.training.constants import UNTIL_FOUND
-from splade.training.mlm import hide, mlm_warmup
+from splade.training.constants import PROVISIONAL_LEARNING_RATE
+from splade.training.mlm import mask_tokens, mlm_warmup
 from tests.builders import build_backbone_folder, build_tokenizer, toy_reviews
 from tests.runs import ToyRun, weights
 from tests.training.test_resume import history, resume, train_until_killed
@@ -69,7 +69,8 @@ def test_the_same_seed_gives_the_same_weights(folder: Path) -> None:
 def test_a_rate_of_auto_is_not_found_yet(folder: Path) -> None:
     short = replace(CONFIG.training, mlm_warmup_steps=2)
     auto, known = (
-        warm(folder, replace(CONFIG, training=replace(short, learning_rate=rate)))[0] for rate in ("auto", UNTIL_FOUND)
+        warm(folder, replace(CONFIG, training=replace(short, learning_rate=rate)))[0]
+        for rate in ("auto", PROVISIONAL_LEARNING_RATE)
     )
     assert all(torch.equal(p, known.get_parameter(name)) for name, p in auto.named_parameters())
 
@@ -79,7 +80,7 @@ def test_hides_a_seventh_of_the_words_and_nothing_else() -> None:
     ids = torch.randint(10, len(tokenizer), (200, 50), generator=torch.Generator().manual_seed(0))
     ids[:, 0], mask = tokenizer.cls_token_id, torch.ones_like(ids)
     mask[:, 40:] = 0
-    shown, chosen = hide(ids, mask, tokenizer, torch.Generator().manual_seed(1))
+    shown, chosen = mask_tokens(ids, mask, tokenizer, torch.Generator().manual_seed(1))
     assert not chosen[:, 0].any() and not chosen[:, 40:].any()
     assert torch.equal(shown[~chosen], ids[~chosen])
     assert chosen[:, 1:40].float().mean() == pytest.approx(0.15, abs=0.02)

@@ -42,7 +42,7 @@ def by_rate(groups: list[dict]) -> dict[float, dict]:
 
 def test_three_groups_with_their_rates(model: LexicalSAE) -> None:
     losses = SeparationLoss(2, model.vocab_size)
-    groups = by_rate(parameter_groups({"model": model, "losses": losses}, CONFIG))
+    groups = by_rate(parameter_groups([model, losses], CONFIG))
     trained = [p for p in model.backbone.parameters() if p.requires_grad]
     assert ids(groups[1e-5]["params"]) == ids(trained)
     assert ids(groups[1e-3]["params"]) == ids([*model.head.parameters(), model.encoder.bias, losses.raw_margin])
@@ -51,14 +51,26 @@ def test_three_groups_with_their_rates(model: LexicalSAE) -> None:
 
 def test_nothing_is_missing_and_nothing_occurs_twice(folder: Path) -> None:
     model = build_model(folder, train_decoder=True)
-    grouped = [p for group in parameter_groups({"model": model}, CONFIG) for p in group["params"]]
+    grouped = [p for group in parameter_groups([model], CONFIG) for p in group["params"]]
     assert len(grouped) == len(ids(grouped))
     assert ids(grouped) == ids(p for p in model.parameters() if p.requires_grad)
     assert id(model.encoder.weight) in ids(grouped)
 
 
+def test_groups_keep_the_order_that_checkpoints_go_by(model: LexicalSAE) -> None:
+    """Checkpoints store the optimiser's state by position: backbone, head and gate, each as the modules list them."""
+    losses = SeparationLoss(2, model.vocab_size)
+    groups = parameter_groups([model, losses], CONFIG)
+    assert [group["name"] for group in groups] == ["backbone", "head", "gate"]
+    place = {id(p): n for n, p in enumerate([*model.parameters(), *losses.parameters()])}
+    for group in groups:
+        places = [place[id(p)] for p in group["params"]]
+        assert places == sorted(places)
+    assert groups[1]["params"][-1] is losses.raw_margin
+
+
 def test_frozen_parameters_are_left_out(model: LexicalSAE) -> None:
-    grouped = [p for group in parameter_groups({"model": model}, CONFIG) for p in group["params"]]
+    grouped = [p for group in parameter_groups([model], CONFIG) for p in group["params"]]
     assert id(model.encoder.weight) not in ids(grouped)
     assert all(p.requires_grad for p in grouped)
 
@@ -67,15 +79,15 @@ def test_a_repaired_transform_is_a_new_part(tmp_path: Path) -> None:
     build_backbone_folder(tmp_path, head=False).rename(tmp_path / "bert")
     model = build_model(tmp_path)
     assert model.backbone.head == "repaired"
-    groups = by_rate(parameter_groups({"model": model}, CONFIG))
+    groups = by_rate(parameter_groups([model], CONFIG))
     assert ids(model.backbone.transform.parameters()) <= ids(groups[1e-3]["params"])
 
 
 def test_decay_follows_the_rate_and_spares_the_thresholds(model: LexicalSAE) -> None:
-    derived = by_rate(parameter_groups({"model": model}, CONFIG))
+    derived = by_rate(parameter_groups([model], CONFIG))
     for rate in (1e-5, 1e-3):
         assert derived[rate]["weight_decay"] == pytest.approx(DERIVED_WEIGHT_DECAY * rate)
-    given = by_rate(parameter_groups({"model": model}, TrainingConfig(**RATES, weight_decay=0.03)))
+    given = by_rate(parameter_groups([model], TrainingConfig(**RATES, weight_decay=0.03)))
     for rate in (1e-5, 1e-3):
         assert given[rate]["weight_decay"] == 0.03
     assert derived[1e-2]["weight_decay"] == given[1e-2]["weight_decay"] == 0
@@ -84,7 +96,8 @@ def test_decay_follows_the_rate_and_spares_the_thresholds(model: LexicalSAE) -> 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
 def test_every_optimiser_keeps_the_groups_and_descends(name: str) -> None:
     parts = nn.ModuleDict({"gate": nn.Linear(4, 1, bias=False), "head": nn.Linear(4, 1, bias=False)})
-    optimizer = OPTIMIZERS.get(name)(parameter_groups({"model": parts}, CONFIG), 0, 20)
+    parts["gate"].parameter_role = "gate"  # type: ignore[assignment]
+    optimizer = OPTIMIZERS.get(name)(parameter_groups([parts], CONFIG), 0, 20)
     assert [group["lr"] for group in optimizer.param_groups] == [1e-3, 1e-2]
 
     def loss() -> Tensor:

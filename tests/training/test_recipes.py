@@ -142,7 +142,7 @@ class TestResolved:
 def test_thresholds_of_lexical_sae_learn_five_times_as_fast(build: Callable[[str], LexicalSAE]) -> None:
     model = build("lexical_sae")
     rates = [
-        {group["name"]: group["lr"] for group in parameter_groups({"model": model}, TrainingConfig(recipe=recipe))}  # type: ignore[arg-type]
+        {group["name"]: group["lr"] for group in parameter_groups([model], TrainingConfig(recipe=recipe))}  # type: ignore[arg-type]
         for recipe in ("cajt", "lexical_sae")
     ]
     assert rates[1]["gate"] == 5 * rates[0]["gate"]
@@ -243,10 +243,10 @@ def test_it_learns_the_toy_reviews_and_grows_sparser(
         for size, seed in ((128, 0), (48, 1))
     )
     trainer = Trainer(model, train, validation, config, batch_size=16, seed=3, folder=None)
-    before = trainer._validate()
+    before = trainer.validate()
     outcome = trainer.run()
     assert outcome.validation["accuracy"] > 0.8
     if recipe == "baseline":
         return
     assert outcome.kept_step > trainer.warmup
-    assert 1.5 < outcome.validation["active"] < 0.9 * before["active"]
+    assert 1.5 < outcome.validation["active"] < 0.9 * before.active

@@ -18,9 +18,9 @@ from rich.console import Console
 from splade.errors import CheckpointError
 from splade.pipelines import setup_and_train
 from splade.training.checkpoint import TENSORS, list_checkpoints
-from splade.training.interrupt import ASKS_TO_LEAVE, Interrupted, interruptible
+from splade.training.interrupt import STOP_SIGNALS, Interrupted, interruptible
 from splade.training.loop import Trainer
-from splade.training.resume import cut_history
+from splade.training.validation import Validation
 from tests.runs import ToyRun, contents, run_cli, weights
 
 PATIENCE = 120  # seconds; a machine may be busy
@@ -32,14 +32,14 @@ class Killed(BaseException):
 
 def kill_in_step(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Let training die within this step (counted from 1)."""
-    optimise = Trainer._optimise
+    advance = Trainer.advance
 
     def dying(self: Trainer, interrupted: bool):  # type: ignore[no-untyped-def]
         if self.step + 1 == step:
             raise Killed
-        return optimise(self, interrupted)
+        return advance(self, interrupted)
 
-    monkeypatch.setattr(Trainer, "_optimise", dying)
+    monkeypatch.setattr(Trainer, "advance", dying)
 
 
 def train_until_killed(run: ToyRun, output: Path, step: int, **changes: object) -> None:
@@ -152,7 +152,7 @@ def test_a_run_that_stopped_early_stays_stopped(
     toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Resuming it (its evaluation may have been killed) must not train on."""
-    monkeypatch.setattr(Trainer, "_validate", lambda self: {"accuracy": 0.9, "ce": 0.5, "active": 5.0})
+    monkeypatch.setattr(Trainer, "validate", lambda self: Validation("accuracy", 0.9, 0.5, 5.0))
     impatient = toy_run.config(tmp_path, training__early_stopping_patience=2, training__eval_every=1)
     first = setup_and_train(impatient)
     assert first.outcome.stopped_early and first.outcome.steps < 16
@@ -190,21 +190,13 @@ class TestInterrupt:
 
     def test_a_second_press_ends_at_once(self) -> None:
         said: list[str] = []
-        handlers = [signal.getsignal(asks) for asks in ASKS_TO_LEAVE]
+        handlers = [signal.getsignal(asks) for asks in STOP_SIGNALS]
         with pytest.raises(KeyboardInterrupt), interruptible(said.append) as pressed:
             assert not pressed()
             signal.raise_signal(signal.SIGINT)
             assert pressed() and len(said) == 1
             signal.raise_signal(signal.SIGINT)
-        assert [signal.getsignal(asks) for asks in ASKS_TO_LEAVE] == handlers
+        assert [signal.getsignal(asks) for asks in STOP_SIGNALS] == handlers
 
     def test_is_no_ordinary_error_of_the_user(self) -> None:
         assert not issubclass(Interrupted, CheckpointError)
-
-
-def test_history_is_cut_to_the_step_resumed_from(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2, "validation": {}}\n{"step": 3}\n{"st')
-    cut_history(path, 2)
-    assert path.read_text() == '{"step": 1}\n{"step": 2, "validation": {}}\n'
-    cut_history(tmp_path / "missing", 2)

@@ -18,7 +18,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask, base
 from splade.tasks import tagging as tasks
 from splade.training import optim
-from splade.training.constants import RAISE
+from splade.training.constants import THRESHOLD_RAISE
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
@@ -187,7 +187,7 @@ class TestCircuits:
             words += totals.rows
             if trainer.step > trainer.warmup:  # what the sparsity pressure goes by
                 active = float(totals.sums[TERMS.index("active")]) / totals.rows
-                assert float(trainer.objective.active_before) == pytest.approx(active)
+                assert float(trainer.learner.objective.active_before) == pytest.approx(active)
         assert words == len(trainer.train_task.labels)
 
     def test_active_tokens_are_counted_at_all_words(self, model: LexicalSAE) -> None:
@@ -207,7 +207,7 @@ class TestTraining:
         outcome = trainer.run()
         assert outcome.validation.keys() == {"f1", "ce", "active"} and outcome.validation["f1"] > 0.5
         with torch.no_grad():
-            assert trainer._validate() == pytest.approx(outcome.validation, abs=1e-6)
+            assert trainer.validate().figures() == pytest.approx(outcome.validation, abs=1e-6)
         lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
         circuit = [line for line in lines if line.get("phase") == "circuit" and "loss" in line]
         assert all(line["completeness"] >= 0 and line["separation"] > 0 and line["guide"] > 0 for line in circuit[1:])
@@ -218,10 +218,10 @@ class TestTraining:
         model, of = trainer.model.eval(), trainer.validation_task
         with torch.no_grad():
             states = [of.predict(model, of.batch([row])) for row in range(len(of))]
-            found = trainer._validate()
+            validation = trainer.validate()
         active, words = (sum(n) for n in zip(*((len(s.rows), len(s.logits)) for s in states), strict=True))
         assert words == len(of.labels) < sum(of.encoded.lengths) - 2 * len(of)  # some are of several pieces
-        assert found["active"] == pytest.approx(active / words)
+        assert validation.active == pytest.approx(active / words)
 
     def test_the_same_seed_gives_the_same_weights(self, build: Callable[..., Trainer]) -> None:
         models = []
@@ -239,14 +239,14 @@ class TestTraining:
         whole = build(tmp_path / "whole", save_every=3)
         whole.run()
         cut = build(tmp_path / "cut", save_every=3)
-        optimise = cut._optimise
+        advance = cut.advance
 
         def until(*args: object) -> object:
             if cut.step == stop_at:
                 raise Interrupted("killed")
-            return optimise(*args)  # type: ignore[arg-type]
+            return advance(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(cut, "_optimise", until)
+        monkeypatch.setattr(cut, "advance", until)
         with pytest.raises(Interrupted):
             cut.run()
         again = build(tmp_path / "cut", save_every=3)
@@ -261,8 +261,8 @@ class TestTraining:
         torch.nn.init.normal_(trainer.model.encoder.bias, std=0.1)  # no longer the model that an anchor holds on to
         batch = trainer.train_task.batch(range(4))
         state = trainer.train_task.predict(trainer.model, batch)
-        assert trainer.objective.anchor is not None
-        loss = trainer.objective.anchor(state.sequence, state, batch.labels)
+        assert trainer.learner.objective.anchor is not None
+        loss = trainer.learner.objective.anchor(state.sequence, state, batch.labels)
         assert loss.shape == batch.labels.shape and float(loss.detach().sum()) > 0
 
     def test_by_the_name_the_documents_have(self, build: Callable[..., Trainer]) -> None:
@@ -297,7 +297,7 @@ class TestTraining:
 def test_a_warm_up_raises_all_thresholds_together_while_a_step_has_too_many_active_tokens(
     build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, most: int, rises: bool
 ) -> None:
-    monkeypatch.setattr(optim, "MOST_ACTIVE_A_STEP", most)
+    monkeypatch.setattr(optim, "LARGEST_ACTIVE_PER_STEP", most)
     trainer = build()
     gate = trainer.model.encoder.gate
     before = gate.theta.detach().clone()
@@ -308,4 +308,4 @@ def test_a_warm_up_raises_all_thresholds_together_while_a_step_has_too_many_acti
         counts.append(float(totals.sums[TERMS.index("active")]))
     over = sum(count > most for count in counts)
     assert (over > 0) == rises
-    torch.testing.assert_close(gate.theta.detach(), before * (1 + RAISE) ** over)
+    torch.testing.assert_close(gate.theta.detach(), before * (1 + THRESHOLD_RAISE) ** over)

@@ -18,7 +18,7 @@ from splade.training.loop import Trainer
 def main() -> None:
     notes, arguments = Path(sys.argv[1]), sys.argv[2:]
     torch.set_num_threads(1)
-    optimise, batch = Trainer._optimise, ClassificationTask.batch
+    advance, batch = Trainer.advance, ClassificationTask.batch
     steps: list[list[int]] = []
     in_step = False
 
@@ -27,7 +27,7 @@ def main() -> None:
         steps.append([])
         in_step = True
         try:
-            return optimise(self, interrupted)
+            return advance(self, interrupted)
         finally:
             in_step = False
 
@@ -36,7 +36,7 @@ def main() -> None:
             steps[-1].extend(int(row) for row in rows)
         return batch(self, rows)
 
-    Trainer._optimise, ClassificationTask.batch = noting_steps, noting_rows  # type: ignore[method-assign,assignment]
+    Trainer.advance, ClassificationTask.batch = noting_steps, noting_rows  # type: ignore[method-assign,assignment]
     try:
         app(arguments, standalone_mode=False)
     finally:

@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from splade.config.schema import Gate
+from splade.models.roles import Role
 from splade.registry import Registry
 
 GATES: Registry[type[ThresholdGate]] = Registry("gate")
 
-DEFAULT_GATE: Gate = "jumprelu"
+DEFAULT_GATE = "jumprelu"
 
 # Half-width, in bandwidths, of the window around θ in which an entry influences it. σ'(±6) is a hundredth of σ'(0):
 # beyond it the surrogate gradient is noise, and leaving it out is what lets the backward pass touch few entries.
@@ -52,6 +52,8 @@ class ThresholdGate(nn.Module, ABC):
     and one relative bandwidth suit any backbone; log θ would barely move under an Adam-type optimiser, and a fixed
     bandwidth of 0.001 would pass almost no gradient.
     """
+
+    parameter_role: Role = "gate"
 
     RELATIVE_BANDWIDTH = 0.03
     """ε as a share of `scale`: wide enough that dozens of scores a text fall into the window, narrow enough that the

@@ -1,0 +1,47 @@
+"""`lexical-sae evaluate`: measure a saved model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from splade.cli.console import err, out
+from splade.cli.errors import reports_errors
+from splade.cli.figures_file import check_output, write_figures
+from splade.cli.options import ModelFolder, Sets
+from splade.models.folder import check_model_folder
+from splade.reporting.results_table import print_results
+from splade.utils.startup import startup
+
+
+@reports_errors
+def evaluate(
+    model: ModelFolder,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Settings of the data; what it does not have is as in the training.")
+    ] = None,
+    set_: Sets = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Own test data, in the place of any other: the formats of data.test_file."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """Measure a saved model on a test split."""
+    check_model_folder(model)
+    with startup():  # seconds of imports, once it is known that there is a model
+        from splade.pipelines.saved_model import evaluate_saved
+
+    if output is not None:
+        check_output(output)
+    results = evaluate_saved(model, config=config, overrides=set_ or [], file=file, console=err)
+    if as_json:
+        print(json.dumps(results))
+    else:
+        print_results(results, out)
+    if output is not None:  # last: whatever happens to the file, the figures are there to read
+        write_figures(output, results)

@@ -1,0 +1,82 @@
+"""`lexical-sae explain`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from splade.cli.answers import answers, load_model, say_cut, texts_for
+from splade.cli.console import out, say
+from splade.cli.errors import reports_errors
+from splade.cli.options import AsJson, Column, Encoding, File, ModelFolder, Texts, TopK
+from splade.errors import DataError
+from splade.utils.one_line import one_line
+
+if TYPE_CHECKING:
+    from splade.attribution.tagged import ExplainedText
+
+
+@reports_errors
+def explain(
+    model: ModelFolder,
+    texts: Texts = None,
+    file: File = None,
+    column: Column = None,
+    encoding: Encoding = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Explain this label (tag) instead of the predicted one.")
+    ] = None,
+    as_json: AsJson = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="Summands named in each sum; the others share one.")] = 12,
+    word: Annotated[
+        int | None,
+        typer.Option(
+            "--word", min=0, help="Taggers: explain this word of each text, counted from 0, instead of its entities."
+        ),
+    ] = None,
+    context: Annotated[
+        bool,
+        typer.Option("--context", help="Taggers: also estimate which other words mattered, by hiding each in turn."),
+    ] = False,
+    topk: TopK = None,
+) -> None:
+    """Show why: every prediction as a sum of vocabulary words that gives its logit.
+
+    A tagger is explained word by word: each word of an entity, or the one that --word asks for.
+    """
+    asked: dict[str, Any] = {} if word is None else {"word": word}
+    asked |= {"context": True} if context else {}
+    loaded = load_model(model, topk, for_tagger=bool(asked))
+    from splade import inference  # after the model: loading it is what takes the time
+    from splade.cli.printers import PRINTERS
+
+    printer, cut, without_word = PRINTERS.get(loaded.task), 0, 0
+    given = texts_for(loaded, texts, file, column, encoding)
+    for number, answer in enumerate(answers(given, partial(inference.explain, loaded, target=target, **asked))):
+        cut += answer.cut
+        if word is not None and not answer.explained:
+            without_word += 1
+            _say_no_such_word(answer, word, number, alone=len(given) == 1)
+        if as_json:
+            print(json.dumps(answer.to_json()))  # ASCII: some readers end lines at other characters too
+            continue
+        if number:
+            out.print()
+        printer.explanation(answer, top, word is not None)
+    if as_json or not printer.names_cut:
+        say_cut(cut, loaded)
+    if without_word and without_word == len(given):
+        raise DataError(f"None of the {without_word} texts has a word {word}, counted from 0; choose another.")
+
+
+def _say_no_such_word(answer: ExplainedText, word: int, number: int, *, alone: bool) -> None:
+    """Where a text has fewer words than one asked for: an error if there is no other text, else a sentence."""
+    from splade.tagging import no_such_word
+
+    sentence = no_such_word(answer.tagged, word)
+    if alone:
+        raise DataError(sentence)
+    say(f"Text {number + 1}: {one_line(sentence)}")
