@@ -194,6 +194,15 @@ def test_any_section_may_be_opened_to_any_kind(monkeypatch: pytest.MonkeyPatch) 
     assert dataclasses.asdict(Section(rounds=1)) == {"batch_size": 64, "rounds": 1}  # type: ignore[call-arg]
     assert Section().idle() == Section(rounds=1).idle() == {}  # type: ignore[call-arg]  # nothing chooses among them
 
+    @MEASURES.register("angles")
+    class Angles:
+        @dataclass(config=SETTINGS, frozen=True)
+        class Settings:
+            degrees: PositiveInt = 90
+
+    # By name, whatever was imported first.
+    assert [field.name for field in dataclasses.fields(Section)] == ["batch_size", "degrees", "rounds"]
+
     @MEASURES.register("other")
     class Other:
         @dataclass(config=SETTINGS, frozen=True)

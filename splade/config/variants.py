@@ -131,10 +131,10 @@ class Declaration(NamedTuple):
 
 
 def declarations(section: type[OpenSection]) -> list[Declaration]:
-    """What variants have declared for a section, by the order of their kinds there and of their registration."""
+    """What variants have declared for a section, in the order of its kinds and of the variants' names."""
     declared: dict[type[Any], Declaration] = {}
     for kind in section.kinds:
-        for variant, settings in registry_of(kind).settings().items():
+        for variant, settings in sorted(registry_of(kind).settings().items()):  # whatever was imported first
             declared.setdefault(settings, Declaration(settings, kind, [])).variants.append(variant)
     names: list[str] = list(section.__pydantic_fields__)  # type: ignore[attr-defined]
     names += [name for declaration in declared.values() for name in declaration.fields]

@@ -249,7 +249,7 @@ class TestChoice:
 
 def test_a_whole_training_with_senses(toy_run: ToyRun, tmp_path: Path) -> None:
     config = toy_run.config(tmp_path / "out", model__senses=2, model__sense_tokens=["bank", "good", "bad"])
-    run = setup_and_train(config).prepared
+    run = setup_and_train(config)
     assert run.prepared.model.vocab_size == TOKENS + 3
     assert run.outcome.validation["accuracy"] >= 0.7
     assert run.prepared.model.encoder.senses is not None
