@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from splade.reporting.results_table import print_results
-from splade.reporting.sections import all_figures
+from splade.reporting.sections import brief_figures
 from tests.reporting.builders import build_classes, build_many_classes, build_results, build_tagging_results
 
 
@@ -51,9 +51,9 @@ def test_a_tagger() -> None:
     assert shown["B-LOC"].startswith("strongest token beijing, of its words 60.0 %") and "macro-F1" not in shown
 
 
-def test_every_figure_that_was_measured_has_a_row_and_nothing_else() -> None:
+def test_every_brief_figure_that_was_measured_has_a_row_and_nothing_else() -> None:
     for results in (build_results(), build_tagging_results()):
-        assert {figure.title for figure in all_figures(results)} <= rows(results).keys()
+        assert {figure.title for figure in brief_figures(results)} <= rows(results).keys()
     assert rows({"accuracy": 0.5}) == {"accuracy": "50.0 %"} and rows({}) == {}
 
 
