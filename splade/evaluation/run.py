@@ -15,7 +15,7 @@ from splade.config.schema import EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.measure import Measure, Scope, Seen
-from splade.evaluation.measures import MEASURES
+from splade.evaluation.measures import MEASURES, declared
 from splade.evaluation.memory import Memory
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
@@ -59,8 +59,8 @@ class Evaluation:
 
 
 def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[Any]]]:
-    """The measures that the settings ask for, those of the task, in the order of their registration."""
-    every = MEASURES.entries()
+    """The measures that the settings ask for, those of the task, in the order of their declaration."""
+    every = [measure for measure in declared(task) if issubclass(measure, Measure)]
     if config.measures is not None:
         wanted = [MEASURES.get(name) for name in config.measures]
         for measure in wanted:
@@ -70,7 +70,7 @@ def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[An
                     f"but the task is {task}; leave it out."
                 )
         every = [measure for measure in every if measure in wanted]
-    return [measure for measure in every if measure.is_for(task)]
+    return every
 
 
 def check_measures(model: LexicalSAE, task: Task, config: EvaluationConfig) -> None:
