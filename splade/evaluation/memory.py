@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -17,15 +17,6 @@ NOT_MEASURED_BY = ("measures", "dense_baseline", "explain_samples")
 """Settings of `evaluation` that choose what is done and change no figure."""
 
 
-@dataclass(frozen=True)
-class Remembered:
-    """A result of before."""
-
-    result: Any
-    rows: int
-    """Explained when it was found."""
-
-
 class Memory:
     """Results in a folder, each good for one model, one split and the settings it was measured with."""
 
@@ -33,21 +24,20 @@ class Memory:
         """`model` and `data`: hashes of what is measured, and on what."""
         self.folder, self.model, self.data = folder, model, data
 
-    def recall(self, measure: type[Measure[Any]], scope: Scope) -> Remembered | None:
+    def recall(self, measure: type[Measure[Any]], scope: Scope) -> Any | None:
         """What a measure found; None if it was not asked, or of something else."""
         try:
             kept = json.loads(self._file(measure).read_text(encoding="utf-8"))
             if kept["of"] != self._key(measure, scope):
                 return None
-            result = TypeAdapter(get_type_hints(measure.result)["return"]).validate_python(kept["result"])
-            return Remembered(result, int(kept["rows"]))
+            return TypeAdapter(get_type_hints(measure.result)["return"]).validate_python(kept["result"])
         except (OSError, ValueError, KeyError, TypeError, ValidationError):  # none, or not whole: measured again
             return None
 
-    def keep(self, measure: type[Measure[Any]], scope: Scope, result: Any, rows: int) -> None:
+    def keep(self, measure: type[Measure[Any]], scope: Scope, result: Any) -> None:
         """Remember what a measure found."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept = {"of": self._key(measure, scope), "rows": rows, "result": as_json(result)}
+        kept = {"of": self._key(measure, scope), "result": as_json(result)}
         write_json(self._file(measure), kept)
 
     def _file(self, measure: type[Measure[Any]]) -> Path:

@@ -15,7 +15,7 @@ from splade.config.schema import EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.measure import Measure, Scope, Seen
-from splade.evaluation.measures import MEASURES
+from splade.evaluation.measures import MEASURES, declared
 from splade.evaluation.memory import Memory
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
@@ -36,10 +36,13 @@ class Evaluation:
     scope: Scope
     results: dict[type[Measure[Any]], Any]
     """By measure, in the order of their declaration."""
-    rows: int
-    """Explained."""
     findings: list[str]
     """Sentences on what a reader should not miss."""
+
+    @property
+    def rows(self) -> int:
+        """Explained, whichever measures looked at them."""
+        return self.scope.task.size(self.scope.rows)
 
     def __getitem__(self, measure: type[Measure[Result]]) -> Result:
         """What one measure found."""
@@ -59,8 +62,8 @@ class Evaluation:
 
 
 def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[Any]]]:
-    """The measures that the settings ask for, those of the task, in the order of their registration."""
-    every = MEASURES.entries()
+    """The measures that the settings ask for, those of the task, in the order of their declaration."""
+    every = [measure for measure in declared(task) if issubclass(measure, Measure)]
     if config.measures is not None:
         wanted = [MEASURES.get(name) for name in config.measures]
         for measure in wanted:
@@ -70,7 +73,7 @@ def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[An
                     f"but the task is {task}; leave it out."
                 )
         every = [measure for measure in every if measure in wanted]
-    return [measure for measure in every if measure.is_for(task)]
+    return every
 
 
 def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) -> None:
@@ -108,22 +111,19 @@ def evaluate(
     measures = [measure for measure in chosen_measures(config, task.name) if measure.is_wanted(scope)]
     for measure in measures:
         measure.check(scope)
-    remembered = {measure: found for measure in measures if memory and (found := memory.recall(measure, scope))}
-    open_ = [measure(scope) for measure in measures if measure not in remembered]
-    counted = _feed(scope, open_, advance)
+    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in measures}
+    instances = {measure: measure(scope) for measure in measures}
+    _feed(scope, [instances[measure] for measure in measures if remembered[measure] is None], advance)
     results: dict[type[Measure[Any]], Any] = {}
     findings: list[str] = []
-    for measure in measures:
-        if measure in remembered:
-            results[measure], counted = remembered[measure].result, remembered[measure].rows
-            one: Measure[Any] = measure(scope)
-        else:
-            one = next(each for each in open_ if type(each) is measure)
-            results[measure] = one.result()
+    for measure, instance in instances.items():
+        results[measure] = remembered[measure]
+        if results[measure] is None:
+            results[measure] = instance.result()
             if memory:
-                memory.keep(measure, scope, results[measure], counted)
-        findings += one.findings(results[measure])
-    return Evaluation(scope, results, counted, findings)
+                memory.keep(measure, scope, results[measure])
+        findings += instance.findings(results[measure])
+    return Evaluation(scope, results, findings)
 
 
 def sampled(rows: int, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -147,8 +147,8 @@ def all_logits(model, task: Task, batch_size: int) -> Tensor:  # type: ignore[no
     return out
 
 
-def _feed(scope: Scope, measures: Sequence[Measure[Any]], advance: Callable[[int], None]) -> int:
-    """Make the passes that the measures need; returns the number of rows explained.
+def _feed(scope: Scope, measures: Sequence[Measure[Any]], advance: Callable[[int], None]) -> None:
+    """Make the passes that the measures need.
 
     Where each batch decides for itself, one pass serves all rows and those explained. Where a split is decided as a
     whole, because a sentence may lie in several windows, all rows are predicted before any is explained.
@@ -156,20 +156,20 @@ def _feed(scope: Scope, measures: Sequence[Measure[Any]], advance: Callable[[int
     every, explained, few = (
         [measure for measure in measures if measure.reads == rows] for rows in ("every row", "explained rows", "sample")
     )
-    task, texts, rows = scope.task, np.arange(len(scope.task)), 0
+    task, texts = scope.task, np.arange(len(scope.task))
     scope.logits = torch.zeros(len(task.labels), len(scope.model.labels))
     if not task.decided_at_once and measures:
         _predict(scope, texts, every)
         scope.classes = task.decide_classes(scope.logits)
-        rows = _explain(scope, scope.rows, explained, advance=advance) if explained else 0
+        if explained:
+            _explain(scope, scope.rows, explained, advance=advance)
     elif every or explained:
-        rows = _explain(scope, scope.rows, explained, every, advance=advance)
+        _explain(scope, scope.rows, explained, every, advance=advance)
         if every:
             _predict(scope, np.setdiff1d(texts, scope.rows), every, advance)
             scope.classes = task.decide_classes(scope.logits)
     if few:
         _explain(scope, scope.sample, few)
-    return rows
 
 
 def _predict(
@@ -188,9 +188,8 @@ def _explain(
     every: Sequence[Measure[Any]] = (),
     *,
     advance: Callable[[int], None] = lambda texts: None,
-) -> int:
-    """Predict some texts and explain what was decided on each row, for `measures`; returns the number of rows."""
-    rows = 0
+) -> None:
+    """Predict some texts and explain what was decided on each row, for `measures`."""
     for batch in scope.task.in_order(scope.config.batch_size, scope.model.device, texts):
         state = scope.task.predict(scope.model, batch)
         if scope.task.decided_at_once:
@@ -202,9 +201,7 @@ def _explain(
         seen = Seen(batch, state, classes, compute_attribution_tensor(state, classes))
         for measure in measures:
             measure.update(seen)
-        rows += len(classes)
         advance(len(batch.rows))
-    return rows
 
 
 def _note(scope: Scope, batch: Batch, state: CircuitState, every: Sequence[Measure[Any]]) -> None:

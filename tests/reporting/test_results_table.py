@@ -51,7 +51,7 @@ def test_a_tagger() -> None:
     assert shown["B-LOC"].startswith("strongest token beijing, of its words 60.0 %") and "macro-F1" not in shown
 
 
-def test_every_figure_that_was_measured_has_a_row_and_nothing_else() -> None:
+def test_every_brief_figure_that_was_measured_has_a_row_and_nothing_else() -> None:
     for results in (build_results(), build_tagging_results()):
         assert {figure.title for figure in brief_figures(results)} <= rows(results).keys()
     assert rows({"accuracy": 0.5}) == {"accuracy": "50.0 %"} and rows({}) == {}

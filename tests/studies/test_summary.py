@@ -33,7 +33,7 @@ def test_each_task_has_its_own_and_speaks_of_its_units() -> None:
     assert texts["active_tokens"].title == "active tokens a text" and words["active_tokens"].title.endswith("a word")
 
 
-@pytest.mark.parametrize(("task", "score"), zip(TASKS, ("accuracy", "f1"), strict=True))
+@pytest.mark.parametrize(("task", "score"), [("classification", "accuracy"), ("tagging", "f1")])
 def test_the_first_columns_are_the_score_the_dense_one_and_the_tokens(task: str, score: str) -> None:
     results = {"classification": build_results, "tagging": build_tagging_results}[task]()
     shown = measured(rows_of({"a": [results]}, columns(task)), columns(task))
