@@ -24,9 +24,9 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.folder import model_path
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.pooling import POOLINGS
 from splade.models.saving import load_model, save_model
-from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.supports import SUPPORTS, SupportParts
@@ -106,7 +106,7 @@ class LexicalSAE(TextMethods, nn.Module):
             [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
             make(POOLINGS, config.pooling, config, backbone.hidden_size),
-            None if senses is None else Senses(len(vocabulary), *senses),
+            None if senses is None else VirtualExpander(len(vocabulary), *senses),
         )
         sense_of = list(self.vocabulary.sense_of.values())
         head_parts = HeadParts(backbone.frozen_embeddings(), config.hidden_size, len(self.labels), sense_of)
