@@ -142,6 +142,12 @@ class LexicalSAE(TextMethods, nn.Module):
         chosen = self.vocabulary.tokens_of(listed, "The list to suppress")
         self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
 
+    @property
+    def suppressed_words(self) -> list[str]:
+        """Names of the tokens that are shut for every input, each once whatever its senses and spellings."""
+        shut = self.encoder.base[self.encoder.suppressed].tolist()
+        return list(dict.fromkeys(self.vocabulary.names[token] for token in shut))
+
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
         with self.autocast():
