@@ -36,11 +36,6 @@ class ContextEstimate:
     was not measured: at the word itself, and at words that another window decides."""
 
 
-def estimate_context(model: LexicalSAE, sentence: Sequence[str], word: int, tag: str) -> ContextEstimate:
-    """Of one word; see `estimate_contexts`."""
-    return estimate_contexts(model, sentence, {word: tag})[word]
-
-
 @torch.no_grad()
 def estimate_contexts(
     model: LexicalSAE, sentence: Sequence[str], tags: Mapping[int, str]
