@@ -29,8 +29,8 @@ class TestEvaluate:
 
     def test_on_other_texts(self, model: Path, tmp_path: Path) -> None:
         path = write_csv(tmp_path / "other.csv", ["charming", "dull", "witty"], ["positive", "negative", "positive"])
-        done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}")
-        assert done.exit_code == 0 and "over 3 texts, every class" in done.stdout
+        done = run_cli("evaluate", "--model", model, "--set", f"data.test_file={path}", "--json")
+        assert done.exit_code == 0 and json.loads(done.stdout)["evaluated"] == 3
 
     @pytest.mark.parametrize("trained_on", ["files", "named set"])
     def test_on_a_file_alone(self, model: Path, tmp_path: Path, trained_on: str) -> None:
@@ -44,9 +44,9 @@ class TestEvaluate:
             rehash_model(folder)
         texts, labels = ["charming", "dull", "witty"], ["positive", "negative", "positive"]
         path = write_csv(tmp_path / "it's: own.csv", texts, labels)
-        done = run_cli("evaluate", "--model", folder, "--file", path)
+        done = run_cli("evaluate", "--model", folder, "--file", path, "--json")
         assert done.exit_code == 0, done.output
-        assert "over 3 texts, every class" in done.stdout
+        assert json.loads(done.stdout)["evaluated"] == 3
 
     def test_a_set_named_takes_the_place_of_the_trainings_files(self, model: Path, tmp_path: Path) -> None:
         for part, texts in (("train", ["charming", "dull"]), ("test", ["witty", "dull", "charming", "tedious"])):
@@ -54,9 +54,9 @@ class TestEvaluate:
             labels = ["negative" if text in ("dull", "tedious") else "positive" for text in texts]
             write_csv(tmp_path / "root" / "sst2" / f"{part}.csv", texts, labels)
         named = ("--set", f"data.root={tmp_path / 'root'}", "--set", "data.dataset_name=sst2")
-        done = run_cli("evaluate", "--model", model, *named)
+        done = run_cli("evaluate", "--model", model, *named, "--json")
         assert done.exit_code == 0, done.output
-        assert "over 4 texts, every class" in done.stdout
+        assert json.loads(done.stdout)["evaluated"] == 4
 
     def test_a_model_that_was_moved_still_knows_its_data(self, toy_run: ToyRun, model: Path, tmp_path: Path) -> None:
         shutil.copytree(model, tmp_path / "moved")

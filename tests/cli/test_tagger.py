@@ -222,7 +222,8 @@ class TestEvaluate:
         for key in ("task", "f1", "per_type", "token_accuracy", "topk_per_position", "completeness_entities", "words"):
             assert found[key] == reported[key], key
         shown = run_cli("evaluate", "--model", model).stdout
-        assert f"{reported['f1']:.4f}" in shown and "F1 of LOC" in shown and "active tokens a word" in shown
+        assert f"{100 * reported['f1']:.1f} %" in shown and "active tokens a word" in shown
+        assert all(f"│ {name} " in shown for name in reported["per_type"])
 
     def test_says_what_was_done_to_the_tags(self, model: Path, tmp_path: Path) -> None:
         path = write_conll(tmp_path / "test.conll", [["john", "saw", "paris"]], [["S-PER", "O", "S-LOC"]])
@@ -238,8 +239,8 @@ class TestEvaluate:
 class TestTrain:
     def test_prints_the_figures(self, toy_tagger: ToyRun) -> None:
         results, shown = read_json(toy_tagger.folder / "results.json"), toy_tagger.result.stdout
-        assert f"{results['f1']:.4f}" in shown and "F1 of LOC" in shown
-        assert "at most 20 tokens a word" in shown and "words, every class" in shown
+        assert f"{100 * results['f1']:.1f} %" in shown and "│ LOC " in shown
+        assert "entity F1, 20 tokens" in shown and "largest error of the sum" in shown
         assert "validation f1" in toy_tagger.result.stderr
         said = toy_tagger.result.stderr.splitlines()  # of the data, before the training
         assert said[0].startswith("Data: Own files") and said[1].startswith("Note: ") and "occur both" in said[1]
@@ -251,9 +252,9 @@ class TestTrain:
     def test_the_report_and_the_card_are_of_a_tagger(self, toy_tagger: ToyRun) -> None:
         page = (toy_tagger.folder / "report.html").read_text(encoding="utf-8")
         card = (toy_tagger.folder / "README.md").read_text(encoding="utf-8")
-        for part in ("Entities by type", "Entity F1", "Active tokens a word", "Explained sentences", "A tagger whose"):
+        for part in ("Entities by type", "Entity F1", "Active tokens a word", "Explained sentences", "tags words"):
             assert part in page, part
-        for wrong in ("classifier", "a text", "Accuracy", "None", "nan"):
+        for wrong in ("classifier", "a text", ">Accuracy<", "None", "nan"):
             assert wrong not in re.sub(r"<svg.*?</svg>|<style>.*?</style>", "", page, flags=re.DOTALL), wrong
         assert "pipeline_tag: token-classification" in card and "explain_tags" in card and "| LOC |" in card
         assert "dataset_name: null" in card and "train.conll" in card  # own files, not the set named by default
@@ -327,9 +328,14 @@ class TestBadInput:
         self.refuse(toy_tagger, tmp_path / "out", "has only a slow tokenizer")
 
     def test_a_lexicon(self, toy_tagger: ToyRun, model: Path, tmp_path: Path) -> None:
-        self.refuse(toy_tagger, tmp_path / "out", "leave it null for tagging", evaluation__lexicon="vader")
+        self.refuse(
+            toy_tagger,
+            tmp_path / "out",
+            "a model that tags words has no good and bad words; leave it null",
+            evaluation__lexicon="vader",
+        )
         done = run_cli("evaluate", "--model", model, "--set", "evaluation.lexicon=vader")
-        expect_sentence(done, "evaluation.lexicon is set", "leave it null for tagging")
+        expect_sentence(done, "evaluation.lexicon is set", "tags words", "leave it null")
 
     def test_a_classifier_given_tagged_data(self, toy_run: ToyRun, toy_tagger: ToyRun, tmp_path: Path) -> None:
         path = tmp_path / "own.jsonl"

@@ -16,7 +16,7 @@ class TestTrain:
     def test_prints_the_figures_and_where_things_are(self, toy_run: ToyRun) -> None:
         stdout = toy_run.result.stdout
         results = read_json(toy_run.folder / "results.json")
-        assert f"{results['accuracy']:.4f}" in stdout and "identity, max error" in stdout
+        assert f"{100 * results['accuracy']:.1f} %" in stdout and "largest error of the sum" in stdout
         assert f"Report: {toy_run.folder / 'report.html'}\n" in stdout
         assert f"Model:  {toy_run.folder / 'model'}\n" in stdout
         assert "16/16" in toy_run.result.stderr and "τ" in toy_run.result.stderr
