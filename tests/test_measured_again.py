@@ -25,7 +25,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     keep = Memory.keep
     monkeypatch.setattr(
         Memory, "keep", lambda self, measure, *rest: names.append(measure.name) or keep(self, measure, *rest)
-    )  # type: ignore[func-returns-value]  # noqa: E501
+    )  # type: ignore[func-returns-value]
     return names
 
 
