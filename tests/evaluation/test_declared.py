@@ -154,3 +154,29 @@ def test_no_two_figures_of_a_task_have_one_key_or_one_title(task: str) -> None:
     for names in ([figure.key for figure in every], [figure.title for figure in every]):
         assert sorted(set(names)) == sorted(names)
     assert all(figure.meaning.endswith((".", "?")) and figure.title == figure.title.strip() for figure in every)
+
+
+def test_every_key_that_measures_write_is_documented(results: dict[str, dict[str, Any]]) -> None:
+    """Sections by what is in them, everything else by its first part; the counts of `Evaluation.to_json` aside."""
+    sections = {measure.section for measure in MEASURES.entries() if measure.section}
+    patterns = [
+        key
+        for one in ORDER
+        for pattern in (
+            *(figure.key for figure in one.figures),
+            *(table.fields for table in one.tables),
+            *(key.key for key in one.keys),
+        )
+        for key in expanded(pattern)
+    ]
+    known = {re.split(r"[.<\[]", key)[0] for key in patterns}
+    inside = {".".join(re.split(r"[.\[]", key)[:2]) for key in patterns}
+    for found in results.values():
+        for measure in (one for one in MEASURES.entries() if one.is_for(found["task"])):
+            written = found.get(measure.section, {}) if measure.section else {}
+            assert {f"{measure.section}.{key}" for key in written} - inside <= {
+                f"separation.within_{key}"
+                for key in ("jaccard", "overlap")  # the documentation writes within_…
+            }
+        assert sections <= known
+        assert {key for key in found if key.startswith(("completeness", "active", "topk", "strongest"))} <= known
