@@ -8,25 +8,44 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splade.inference import explain_batch, explain_model, predict_batch, predict_model
+    from splade.inference import (
+        explain,
+        explain_batch,
+        explain_model,
+        predict,
+        predict_batch,
+        predict_model,
+        predict_proba,
+    )
     from splade.models.lexical_sae import LexicalSAE
     from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
 
 __all__ = [
     "LexicalSAE",
     "__version__",
+    "explain",
     "explain_batch",
     "explain_model",
     "explain_tags",
     "explain_tags_batch",
+    "predict",
     "predict_batch",
     "predict_model",
+    "predict_proba",
     "tag_batch",
     "tag_model",
 ]
 
 _HOMES = {
-    "splade.inference": ("explain_batch", "explain_model", "predict_batch", "predict_model"),
+    "splade.inference": (
+        "explain",
+        "explain_batch",
+        "explain_model",
+        "predict",
+        "predict_batch",
+        "predict_model",
+        "predict_proba",
+    ),
     "splade.models.lexical_sae": ("LexicalSAE",),
     "splade.tagging": ("explain_tags", "explain_tags_batch", "tag_batch", "tag_model"),
 }

@@ -172,7 +172,7 @@ def check_model(model: LexicalSAE, task: Task) -> None:
 
 
 def _loaded(model: LexicalSAE) -> LexicalSAE:
-    if not isinstance(model, LexicalSAE):
+    if getattr(model, "has_sparse_rows", None) is not True:  # by what it offers: a wrapper will do (`models.protocol`)
         raise ModelError(
             f"A model was expected first, but {model!r:.60} was given; LexicalSAE.from_pretrained(folder) loads one."
         )

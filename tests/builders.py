@@ -246,6 +246,12 @@ def sparse_rows(*rows: dict[int, float], vocab_size: int = 10) -> SparseRows:
     )
 
 
+def position_scores(attribution: SparseRows, positions: int) -> Tensor:
+    """(B·L,) what the positions of a batch contribute: each token's attribution, where its value came from."""
+    _, position, value = attribution.by_position()
+    return torch.zeros(positions).index_add(0, position, value)
+
+
 def toy_reviews(n: int, seed: int = 0) -> tuple[list[str], list[int]]:
     """``n`` short reviews, half of them good (1) and half bad (0), told apart by their adjectives."""
     generator = random.Random(seed)

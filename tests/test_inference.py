@@ -25,9 +25,9 @@ from splade.inference import (
     predict_model,
     score_model,
 )
-from splade.mechanistic.attribution import compute_attribution_tensor, position_scores
+from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
-from tests.builders import MAX_POSITIONS, WORDS, build_model, toy_reviews
+from tests.builders import MAX_POSITIONS, WORDS, build_model, position_scores, toy_reviews
 
 SUPPORTS = ("full", "neighbourhood", "dictionary", "neighbourhood+dictionary")
 

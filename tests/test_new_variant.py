@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
@@ -36,6 +36,12 @@ class SlopeSettings:
     """What a score above its threshold is multiplied by."""
     slope_words: list[str] = dataclasses.field(default_factory=lambda: ["good"])
     """A list, of which every section needs its own."""
+
+    @model_validator(mode="after")
+    def _check_words(self) -> SlopeSettings:
+        if self.slope == len(self.slope_words):
+            raise ValueError("has as many 'slope_words' as its 'slope' is")
+        return self
 
 
 class SlopeGate(DReLUGate):
@@ -125,6 +131,7 @@ class TestGate:
             ("model.slope_words=[1]", "--set: model.slope_words[0] must be text, but is 1."),
             ("model.gate=slope", "drelu, drelu_log1p, sloped, but is 'slope'. Did you mean 'sloped'?"),
             ("model.slop=3", "Did you mean 'slope'?"),
+            ("model.slope=1", "--set: 'model' has as many 'slope_words' as its 'slope' is."),
         ],
     )
     def test_mistakes_are_answered_as_those_in_any_setting(self, override: str, sentence: str) -> None:
@@ -186,6 +193,15 @@ def test_any_section_may_be_opened_to_any_kind(monkeypatch: pytest.MonkeyPatch) 
 
     assert dataclasses.asdict(Section(rounds=1)) == {"batch_size": 64, "rounds": 1}  # type: ignore[call-arg]
     assert Section().idle() == Section(rounds=1).idle() == {}  # type: ignore[call-arg]  # nothing chooses among them
+
+    @MEASURES.register("angles")
+    class Angles:
+        @dataclass(config=SETTINGS, frozen=True)
+        class Settings:
+            degrees: PositiveInt = 90
+
+    # By name, whatever was imported first.
+    assert [field.name for field in dataclasses.fields(Section)] == ["batch_size", "degrees", "rounds"]
 
     @MEASURES.register("other")
     class Other:

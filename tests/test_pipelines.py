@@ -87,6 +87,22 @@ class TestWhatARunLeaves:
         results = measure_again(config, console=Console(quiet=True))
         assert results["notes"] == [kept, *results["findings"]] and stale not in results["notes"]
 
+    def test_words_that_are_shut_in_the_model_are_on_its_card(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        folder = shutil.copytree(toy_run.folder, tmp_path / "run")
+        config = dataclasses.replace(load_config(folder / "config.yaml"), output_dir=str(folder))
+        assert "Removed tokens" not in (folder / "README.md").read_text(encoding="utf-8")
+        model = LexicalSAE.from_pretrained(folder / "model")
+        model.suppress(["good", "Bad"])
+        model.save_pretrained(folder / "model")
+        results = measure_again(config, console=Console(quiet=True))
+        assert sorted(results["removed_tokens"]) == ["bad", "good"]
+        assert read_json(folder / "results.json")["removed_tokens"] == results["removed_tokens"]
+        named = ", ".join(results["removed_tokens"])
+        assert f"do not depend on them: {named}." in (folder / "README.md").read_text(encoding="utf-8")
+        shutil.rmtree(folder / "model")
+        shutil.copytree(toy_run.folder / "model", folder / "model")
+        assert "removed_tokens" not in measure_again(config, console=Console(quiet=True))
+
     def test_the_toy_reviews_are_learnt(self, toy_run: ToyRun) -> None:
         """Below this the other tests would compare models that know nothing."""
         assert read_json(toy_run.folder / "results.json")["accuracy"] > 0.7

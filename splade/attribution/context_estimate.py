@@ -36,11 +36,6 @@ class ContextEstimate:
     was not measured: at the word itself, and at words that another window decides."""
 
 
-def estimate_context(model: LexicalSAE, sentence: Sequence[str], word: int, tag: str) -> ContextEstimate:
-    """Of one word; see `estimate_contexts`."""
-    return estimate_contexts(model, sentence, {word: tag})[word]
-
-
 @torch.no_grad()
 def estimate_contexts(
     model: LexicalSAE, sentence: Sequence[str], tags: Mapping[int, str]
@@ -57,17 +52,17 @@ def estimate_contexts(
     for window in range(len(encoded)):
         ids, mask = collate(encoded, [window], tokenizer.pad_token_id or 0)  # (1, L)
         of_word = torch.from_numpy(encoded.word[encoded.offsets[window] : encoded.offsets[window + 1]].astype(np.int64))
-        there = [number for number in of_word.unique().tolist() if number >= 0]
-        asked = [number for number in there if number in tags]
+        decided = [number for number in of_word.unique().tolist() if number >= 0]
+        asked = [number for number in decided if number in tags]
         if not asked:
             continue
-        hidden = [torch.where(of_word == number, tokenizer.mask_token_id, ids[0]) for number in there]
+        hidden = [torch.where(of_word == number, tokenizer.mask_token_id, ids[0]) for number in decided]
         classes = [model.labels.index(tags[number]) for number in asked]
         logits = _logits(model, [ids[0], *hidden], mask, of_word, asked)[:, range(len(asked)), classes]  # (1 + n, A)
         for column, number in enumerate(asked):
             before, *after = logits[:, column].tolist()
             change: list[float | None] = [None] * len(sentence)
-            for other, without in zip(there, after, strict=True):
+            for other, without in zip(decided, after, strict=True):
                 change[other] = before - without if other != number else None
             estimates[number] = ContextEstimate(number, tags[number], before, change)
     return estimates
@@ -90,11 +85,11 @@ def _logits(model: LexicalSAE, shown: list[Tensor], mask: Tensor, of_word: Tenso
     column = torch.full_like(of_word, -1)  # (L,): which of the words asked for a position belongs to
     for number, word in enumerate(asked):
         column[of_word == word] = number
-    found = []
+    logits = []
     for start in range(0, len(shown), BATCH):
         part = torch.stack(shown[start : start + BATCH]).to(model.device)  # (b, L)
         rows = torch.arange(len(part))[:, None] * len(asked) + column
         groups = torch.where(column >= 0, rows, -1).to(model.device)  # (b, L)
         state = model.tag_words(model(part, mask.to(model.device).expand_as(part)), groups)
-        found.append(state.logits.view(len(part), len(asked), -1).cpu())
-    return torch.cat(found)
+        logits.append(state.logits.view(len(part), len(asked), -1).cpu())
+    return torch.cat(logits)

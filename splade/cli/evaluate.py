@@ -13,7 +13,6 @@ from splade.cli.errors import reports_errors
 from splade.cli.figures_file import check_output, write_figures
 from splade.cli.options import ModelFolder, Sets
 from splade.models.folder import check_model_folder
-from splade.reporting.results_table import print_results
 from splade.utils.startup import startup
 
 
@@ -35,6 +34,7 @@ def evaluate(
     check_model_folder(model)
     with startup():  # seconds of imports, once it is known that there is a model
         from splade.pipelines.saved_model import evaluate_saved
+        from splade.reporting.results_table import print_results
 
     if output is not None:
         check_output(output)

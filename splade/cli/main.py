@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from splade import __version__
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
@@ -17,6 +20,23 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"lexical-sae {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def lexical_sae(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 for name, command in {
     "train": train,
     "evaluate": evaluate,

@@ -21,7 +21,6 @@ app = typer.Typer(help="Experiments of several runs, compared in one table and o
 
 Seeds = Annotated[str | None, typer.Option("--seeds", help="Run everything with each of these seeds: 0,1,2.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run parts again that had other settings or data.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on after an interruption; a study always does.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Build every part, say what it would do, and stop.")]
 
 
@@ -49,7 +48,6 @@ def _command(name: str, help_: str) -> Callable[..., None]:
         set_: Sets = None,
         seeds: Seeds = None,
         overwrite: Overwrite = False,
-        resume: Resume = False,
         dry_run: DryRun = False,
     ) -> None:
         from splade.studies.compare import compare
@@ -82,7 +80,6 @@ def sota_comparison(
     set_: Sets = None,
     seeds: Seeds = None,
     overwrite: Overwrite = False,
-    resume: Resume = False,
 ) -> None:
     """This model, the dense head and linear glass boxes: accuracy, size, time and the price of an explanation."""
     from splade.studies.sota import NAME, compare_with_others
@@ -104,7 +101,6 @@ def long_context(
     ] = None,
     tiny: Annotated[bool, typer.Option("--tiny", help="Only the cost, of a tiny random model up to 4,096.")] = False,
     overwrite: Overwrite = False,
-    resume: Resume = False,
 ) -> None:
     """A telling sentence in ever longer plain texts: is it still the reason, and what does length cost?"""
     from splade.studies.long_context import NAME

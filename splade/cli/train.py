@@ -13,7 +13,6 @@ from splade.cli.errors import reports_errors
 from splade.cli.options import ConfigFile, Sets
 from splade.cli.training_file import settings_of_file
 from splade.errors import ConfigError
-from splade.reporting.results_table import print_results
 from splade.utils.startup import startup
 
 if TYPE_CHECKING:
@@ -98,6 +97,7 @@ def _show_plan(settings: Config, *, resume: bool, overwrite: bool) -> None:
 def _run(settings: Config, *, resume: bool, overwrite: bool) -> None:
     with startup():  # seconds of imports, once the settings are right
         from splade.pipelines import run_experiment
+        from splade.reporting.results_table import print_results
 
     results = run_experiment(settings, resume=resume, overwrite=overwrite, console=err)
     if results:  # of several processes, only the first has them

@@ -131,13 +131,13 @@ class Declaration(NamedTuple):
 
 
 def declarations(section: type[OpenSection]) -> list[Declaration]:
-    """What variants have declared for a section, by the order of their kinds there and of their registration."""
+    """What variants have declared for a section, in the order of its kinds and of the variants' names."""
     declared: dict[type[Any], Declaration] = {}
     for kind in section.kinds:
-        for variant, settings in registry_of(kind).settings().items():
+        for variant, settings in sorted(registry_of(kind).settings().items()):  # whatever was imported first
             declared.setdefault(settings, Declaration(settings, kind, [])).variants.append(variant)
-    own: list[str] = list(section.__pydantic_fields__)  # type: ignore[attr-defined]
-    names = [*own, *(name for each in declared.values() for name in each.fields)]
+    names: list[str] = list(section.__pydantic_fields__)  # type: ignore[attr-defined]
+    names += [name for declaration in declared.values() for name in declaration.fields]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"The setting '{twice}' is declared twice for {section.__name__}; variants may share a class.")
@@ -160,14 +160,14 @@ class OpenSection:
 
     def idle(self) -> dict[str, Declaration]:
         """The settings that are not at their defaults, but whose variants are not chosen."""
-        found: dict[str, Declaration] = {}
+        idle: dict[str, Declaration] = {}
         for declared in declarations(type(self)):
             chosen = getattr(self, declared.kind, None)  # None: nothing chooses, or a recipe will
             if chosen is not None and not {*declared.variants} & {*(chosen if isinstance(chosen, list) else [chosen])}:
-                usual = declared.settings()
-                changed = (name for name in declared.fields if getattr(self, name) != getattr(usual, name))
-                found |= dict.fromkeys(changed, declared)
-        return found
+                defaults = declared.settings()
+                changed = (name for name in declared.fields if getattr(self, name) != getattr(defaults, name))
+                idle |= dict.fromkeys(changed, declared)
+        return idle
 
     if not TYPE_CHECKING:  # a typed program asks by `of`
 
@@ -206,9 +206,9 @@ class OpenSection:
             except ValidationError as error:
                 checked |= chosen
                 errors.append(error)
-        own = {name: value for name, value in values.items() if name not in checked}
+        rest = {name: value for name, value in values.items() if name not in checked}
         try:
-            section = check(ArgsKwargs(given.args, own) if isinstance(given, ArgsKwargs) else own)
+            section = check(ArgsKwargs(given.args, rest) if isinstance(given, ArgsKwargs) else rest)
         except ValidationError as error:
             errors.append(error)
         if errors:
@@ -264,9 +264,8 @@ def _values(section: object) -> Iterator[tuple[str, Any]]:
 
 def _joined(title: str, errors: list[ValidationError]) -> ValidationError:
     """One error with the faults of several."""
-    faults = [fault for error in errors for fault in error.errors(include_url=False)]
-    lines = [
-        InitErrorDetails(type=fault["type"], loc=fault["loc"], input=fault["input"], ctx=fault.get("ctx", {}))
-        for fault in faults
-    ]
+    lines = []
+    for fault in (fault for error in errors for fault in error.errors(include_url=False)):
+        given = fault["input"].kwargs if isinstance(fault["input"], ArgsKwargs) else fault["input"]
+        lines.append(InitErrorDetails(type=fault["type"], loc=fault["loc"], input=given, ctx=fault.get("ctx", {})))
     return ValidationError.from_exception_data(title, lines)

@@ -107,7 +107,7 @@ def choose_columns(table: Table, wanted: Mapping[Part, str | None]) -> Choice:
     chosen = dict(_certain(table, wanted))
     for part, name in chosen.items():
         if name not in table.columns:
-            raise _missing(table, part, name, [each for other, each in chosen.items() if other is not part])
+            raise _missing(table, part, name, [taken for other, taken in chosen.items() if other is not part])
     if len(set(chosen.values())) < len(chosen):
         (one, name), (other, _) = chosen.items()
         setting = f"data.{(one if wanted[one] else other).setting}"
@@ -142,9 +142,9 @@ def unusual_columns(columns: Mapping[str, str], named: object) -> dict[str, str]
 def _certain(table: Table, wanted: Mapping[Part, str | None]) -> Iterator[tuple[Part, str]]:
     """What settings name, and what has a usual name."""
     for part, name in wanted.items():
-        found = name or next((usual for usual in part.usual if usual in table.columns), None)
-        if found is not None:
-            yield part, found
+        certain = name or next((usual for usual in part.usual if usual in table.columns), None)
+        if certain is not None:
+            yield part, certain
 
 
 def _find(table: Table, part: Part, taken: Collection[str]) -> str:
@@ -189,7 +189,7 @@ def _unclear(table: Table, part: Part, profiles: Mapping[str, Profile]) -> DataE
 
 
 def _missing(table: Table, part: Part, name: str, taken: Sequence[str]) -> DataError:
-    profiles = {each: profile(values) for each, values in table.columns.items() if each not in taken}
+    profiles = {column: profile(values) for column, values in table.columns.items() if column not in taken}
     return DataError(
         f"{table.origin} has no column '{name}', only: {listed(list(table.columns)) or 'none'}; name the right one "
         f"with {part.named_by}.{_suggested(name, part, profiles)}"
@@ -198,6 +198,10 @@ def _missing(table: Table, part: Part, name: str, taken: Sequence[str]) -> DataE
 
 def _suggested(name: str, part: Part, profiles: Mapping[str, Profile]) -> str:
     """The nearest name, of columns that can be meant and do not look as if they played another part."""
-    others = [each for each in (TEXTS, LABELS, WORDS, TAGS) if each.setting != part.setting]
-    fit = {each: column for each, column in profiles.items() if part.may_be(column)}
-    return nearest(name, [each for each, column in fit.items() if not any(other.must_be(column) for other in others)])
+    others = [other for other in (TEXTS, LABELS, WORDS, TAGS) if other.setting != part.setting]
+    fitting = [
+        column
+        for column, looks in profiles.items()
+        if part.may_be(looks) and not any(other.must_be(looks) for other in others)
+    ]
+    return nearest(name, fitting)

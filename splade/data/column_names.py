@@ -14,7 +14,7 @@ UNNAMED = "unnamed column"  # data frames are often written with their row numbe
 def column_names(names: Sequence[str], origin: str) -> list[str]:
     """Each on one line, without spaces around it, and a name by its place for a column that has none."""
     clean = [" ".join(clean_text(name).split()) for name in names]
-    clean = ["".join(each for each in name if each.isprintable()) for name in clean]
+    clean = ["".join(character for character in name if character.isprintable()) for name in clean]
     named = [name or f"{UNNAMED} {place}" for place, name in enumerate(clean, start=1)]
     if len(set(named)) < len(named):
         twice = next(name for name, count in Counter(named).items() if count > 1)

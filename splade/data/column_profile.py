@@ -45,25 +45,25 @@ class Profile:
 def profile(values: Sequence[object]) -> Profile:
     """Look at some thousand values, spread over all."""
     sample = values[:: 1 + len(values) // SAMPLED]
-    there = [each for each in sample if each is not None and not (isinstance(each, str) and not each.strip())]
-    if not there:
+    filled = [value for value in sample if value is not None and not (isinstance(value, str) and not value.strip())]
+    if not filled:
         return Profile("nothing", 0, len(sample))
-    if all(isinstance(each, list) for each in there):
-        return _of_lists(there, len(sample))
-    if not all(isinstance(each, str | int | float) for each in there):
-        return Profile("other values", len({shown(each) for each in there}), len(sample))
-    texts = [str(each).strip() for each in there]
+    if all(isinstance(value, list) for value in filled):
+        return _of_lists(filled, len(sample))
+    if not all(isinstance(value, str | int | float) for value in filled):
+        return Profile("other values", len({shown(value) for value in filled}), len(sample))
+    texts = [str(value).strip() for value in filled]
     different = len(set(texts))
     repeated = 2 <= different <= len(texts) / 2
     if _share(texts, NUMBER):
-        whole = all(NUMBER.fullmatch(each) and float(each).is_integer() for each in texts)
+        whole = all(NUMBER.fullmatch(text) and float(text).is_integer() for text in texts)
         classes = repeated and different <= MOST_CLASS_NUMBERS and whole
         return Profile("classes" if classes else "numbers", different, len(sample))
     if _share(texts, DATE):
         return Profile("dates", different, len(sample))
-    words = sum(len(each.split()) + len(UNSPACED.findall(each)) for each in texts) / len(texts)
-    mostly_there = 2 * len(there) >= len(sample)
-    if words >= FEWEST_WORDS and different >= FEWEST_DIFFERENT * len(texts) and mostly_there:
+    words = sum(len(text.split()) + len(UNSPACED.findall(text)) for text in texts) / len(texts)
+    mostly_filled = 2 * len(filled) >= len(sample)
+    if words >= FEWEST_WORDS and different >= FEWEST_DIFFERENT * len(texts) and mostly_filled:
         return Profile("texts", different, len(sample), words)
     short = sum(map(len, texts)) <= LONGEST_CLASS * len(texts)
     return Profile(
@@ -72,14 +72,14 @@ def profile(values: Sequence[object]) -> Profile:
 
 
 def _of_lists(lists: Sequence[object], rows: int) -> Profile:
-    entries = list(chain.from_iterable(each for each in lists if isinstance(each, list)))
-    different = {shown(each): each for each in entries}.values()
-    if entries and all(isinstance(each, str) for each in different):
-        tags = OUTSIDE in different and all(split_tag(str(each)) for each in different)
+    entries = list(chain.from_iterable(values for values in lists if isinstance(values, list)))
+    different = {shown(entry): entry for entry in entries}.values()
+    if entries and all(isinstance(entry, str) for entry in different):
+        tags = OUTSIDE in different and all(split_tag(str(entry)) for entry in different)
         return Profile("tags" if tags else "words", len(different), rows)
-    numbers = bool(entries) and all(isinstance(each, int) for each in different)
+    numbers = bool(entries) and all(isinstance(entry, int) for entry in different)
     return Profile("tags" if numbers else "other values", len(different), rows)
 
 
 def _share(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:
-    return sum(pattern.fullmatch(each) is not None for each in texts) >= NEARLY_ALL * len(texts)
+    return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)

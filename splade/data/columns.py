@@ -143,11 +143,11 @@ def _check_classes(labels: Sequence[str], column: str, origin: str) -> None:
 
 def distinct_labels(labels: Sequence[str]) -> list[str]:
     """The different labels, sorted: as numbers if all are whole numbers, else as text."""
-    found = set(labels)
+    different = set(labels)
     try:
-        return sorted(found, key=int)
+        return sorted(different, key=int)
     except ValueError:
-        return sorted(found)
+        return sorted(different)
 
 
 def class_numbers(label_names: Sequence[str], numbered: bool) -> dict[str, int]:
@@ -218,5 +218,5 @@ class ClassLabels:
 
     def shortage(self, split: TextSplit) -> str | None:
         """What a split lacks to train on, if anything."""
-        found = len(self.occurring(split))
-        return f"{found} class, but a classifier needs two or more" if found < 2 else None
+        classes = len(self.occurring(split))
+        return f"{classes} class, but a classifier needs two or more" if classes < 2 else None

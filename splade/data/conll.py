@@ -69,13 +69,19 @@ def read_conll(lines: Iterable[str], path: Path, words: str | None = None, tags:
     if not sentences[-1]:
         sentences.pop()
         sentence_tags.pop()
-    if columns > 2 and any(len(each) > 2 for each in sentences) and all(_counts(each) for each in sentences):
+    if columns > 2:
+        _check_words(sentences, word_place, path)
+    named: Columns = {word_name: list[object](sentences)}
+    return named if columns == 1 else named | {tag_name: list[object](sentence_tags)}
+
+
+def _check_words(sentences: list[list[str]], place: int, path: Path) -> None:
+    """Refuse the numbers of words in the place of the words."""
+    if any(len(words) > 2 for words in sentences) and all(_counts(words) for words in sentences):
         raise DataError(
-            f"The file {path} numbers the words of each sentence in column {word_place + 1}, where the words "
+            f"The file {path} numbers the words of each sentence in column {place + 1}, where the words "
             "themselves were expected; remove that column, or name theirs with data.tokens_column."
         )
-    found: Columns = {word_name: list[object](sentences)}
-    return found if columns == 1 else found | {tag_name: list[object](sentence_tags)}
 
 
 def _column(chosen: str | None, usual: str, place: int) -> tuple[str, int]:

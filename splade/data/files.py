@@ -57,7 +57,7 @@ def read_table(path: Path, task: Task = "classification", config: DataConfig | N
     config = config or DataConfig()
     kind, _ = _kind(path)
     formats = FORMATS[task]
-    known = ", ".join(f".{name}" for name in formats.names())
+    known = ", ".join(f".{name}" for name in sorted(formats.names()))
     content = _read(path)
     if kind == "parquet":
         return Table(read_parquet(path, content), str(path))

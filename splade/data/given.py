@@ -50,13 +50,13 @@ class Given(Generic[Item]):
     index: Any = None
     """Of the pandas Series that held them; None: of anything else."""
 
-    def answers(self, found: Sequence[object]) -> Any:
-        """What was found for each item: a list, or a Series with the index of the one that was given."""
+    def answers(self, answers: Sequence[object]) -> Any:
+        """The answer to each item: a list, or a Series with the index of the one that was given."""
         if self.index is None:
-            return list(found)
+            return list(answers)
         import pandas  # which is there: the index is its own
 
-        return pandas.Series(list(found), index=self.index, dtype=object)
+        return pandas.Series(list(answers), index=self.index, dtype=object)
 
 
 def given_texts(texts: object) -> Given[str]:
@@ -81,16 +81,16 @@ def one_text(text: object, many: str) -> str:
 def one_sentence(text: object, many: str) -> str | list[str]:
     """Exactly one text to tag; a list of texts, which would pass for a list of words, is refused."""
     try:
-        found = _sentence(text)
+        sentence = _sentence(text)
     except DataError as error:
         raise DataError(f"{error} Several texts go to {many}.") from None
-    spaced = [word for word in found if len(word.split()) > 1] if isinstance(found, list) else []
+    spaced = [word for word in sentence if len(word.split()) > 1] if isinstance(sentence, list) else []
     if spaced:
         raise DataError(
             f"One text was expected, a string or a list of words, but '{spaced[0]:.{SHOWN}}' of the list has spaces; "
             f"give several texts to {many}."
         )
-    return found
+    return sentence
 
 
 def given_labels(labels: object, texts: Given[str], names: Sequence[str], *, numbered: bool) -> list[int]:
@@ -103,8 +103,8 @@ def given_labels(labels: object, texts: Given[str], names: Sequence[str], *, num
     items = _items(labels, "label")
     if len(items) != len(texts.items):
         raise DataError(f"There are {len(texts.items)} texts but {len(items)} labels; give each text one label.")
-    own = _index(labels)
-    if own is not None and texts.index is not None and not own.equals(texts.index):
+    index_ = _index(labels)
+    if index_ is not None and texts.index is not None and not index_.equals(texts.index):
         raise DataError(
             "The Series of labels has another index than the Series of texts, so that it is unclear which belong "
             "together; give labels.loc[texts.index], or labels.to_numpy() if their order is the same."
@@ -132,7 +132,7 @@ def _items(values: object, unit: str) -> list[object]:
         raise DataError(f"Bytes were given where {wanted}; decode them, and put what they say in a list.")
     if _is_a(values, TABLES):
         named = getattr(values, "column_names", None)  # of pandas it is `columns`
-        columns = [str(each) for each in (getattr(values, "columns", ()) if named is None else named)]
+        columns = [str(column) for column in (getattr(values, "columns", ()) if named is None else named)]
         raise DataError(
             f"A {type(values).__name__} was given where {wanted}; choose one of its columns"
             f"{f' ({listed(columns)})' if columns else ''}."
@@ -215,7 +215,7 @@ def _class(value: object, place: Callable[[], str], names: Sequence[str], number
 
 def _is_a(value: object, kinds: Mapping[str, set[str]]) -> bool:
     """Whether a value is of a class, by the library it comes from and its name, or of one made from it."""
-    return any(each.__name__ in kinds.get(each.__module__.partition(".")[0], ()) for each in type(value).__mro__)
+    return any(kind.__name__ in kinds.get(kind.__module__.partition(".")[0], ()) for kind in type(value).__mro__)
 
 
 def _is_missing(value: object) -> bool:
@@ -228,8 +228,8 @@ def _index(values: object) -> Any:
 
 def _place(values: object, number: int) -> str:
     """Where an item stands, also as a Series calls it."""
-    own = _index(values)
-    return f"at position {number} (counted from 0{'' if own is None else f', index {_shown(own[number])}'})"
+    index_ = _index(values)
+    return f"at position {number} (counted from 0{'' if index_ is None else f', index {_shown(index_[number])}'})"
 
 
 def _plain(text: str) -> str:

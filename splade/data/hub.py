@@ -94,8 +94,8 @@ def _class_names(splits: datasets.DatasetDict) -> dict[str, list[str]]:
     """The names in the columns that carry them: a ClassLabel has names, other features have not."""
     features = next(iter(splits.values())).features
     # A list's names are those of what it lists.
-    found = {name: getattr(getattr(each, "feature", each), "names", None) for name, each in features.items()}
-    return {name: list(names) for name, names in found.items() if names}
+    named = {name: getattr(getattr(kind, "feature", kind), "names", None) for name, kind in features.items()}
+    return {name: list(names) for name, names in named.items() if names}
 
 
 def _download(name: str, path: str, config: DataConfig, task: Task) -> datasets.DatasetDict:
@@ -107,7 +107,7 @@ def _download(name: str, path: str, config: DataConfig, task: Task) -> datasets.
     # The Hub's client fails with errors of several libraries, by version; whichever it is, the cure is the same.
     except Exception as error:
         local = [*PACKAGED_NAMES[task], *set_names(data_root(config))]
-        others = [each for each in (*local, *NAMED_SETS) if each != name]
+        others = [other for other in (*local, *NAMED_SETS) if other != name]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
         raise DataError(
             f"The set '{name}' is neither in a data root nor packaged, and '{path}' could not be loaded from the Hub "

@@ -38,15 +38,15 @@ class IOB2:
         for begin in range(0, len(order), TOGETHER):
             some = order[begin : begin + TOGETHER]
             longest = int(lengths[some].max())
-            there = np.arange(longest) < lengths[some, None]  # (s, T)
-            index = (starts[some, None] + np.arange(longest))[there]
+            inside = np.arange(longest) < lengths[some, None]  # (s, T)
+            index = (starts[some, None] + np.arange(longest))[inside]
             padded = np.zeros((len(some), longest, scores.shape[1]), dtype=np.float64)  # (s, T, C)
-            padded[there] = scores[index]
-            out[index] = self._best_paths(padded, there)[there]
+            padded[inside] = scores[index]
+            out[index] = self._best_paths(padded, inside)[inside]
         return out
 
-    def _best_paths(self, scores: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """(s, T) from scores (s, T, C) of words that are `there` (s, T)."""
+    def _best_paths(self, scores: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """(s, T) from scores (s, T, C) of the words where `inside` (s, T)."""
         count, length, _ = scores.shape
         path = np.zeros((count, length), dtype=np.int64)
         if length == 0:
@@ -57,12 +57,12 @@ class IOB2:
             step = np.where(self.follows, best[:, :, None], -np.inf)  # (s, C before, C)
             came_from[:, t] = step.argmax(1)
             # A sentence that has ended stays where it was.
-            best = np.where(there[:, t, None], step.max(1) + scores[:, t], best)
+            best = np.where(inside[:, t, None], step.max(1) + scores[:, t], best)
         tag = best.argmax(1)  # (s,)
         for t in range(length - 1, -1, -1):
             path[:, t] = tag
             before = np.take_along_axis(came_from[:, t], tag[:, None], 1)[:, 0]
-            tag = np.where(there[:, t], before, tag)
+            tag = np.where(inside[:, t], before, tag)
         return path
 
     def names(self, tags: np.ndarray, lengths: np.ndarray) -> list[list[str]]:

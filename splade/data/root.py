@@ -19,7 +19,7 @@ from splade.utils.reading import read_bytes
 ENVIRONMENT_VARIABLE = "LEXICAL_SAE_DATA"
 ALIASES = {"yelp": "yelp_polarity"}  # the seeds' short name for the folder of the full one
 FORMATS = (".jsonl", ".csv", ".tsv", ".conll", ".bio", ".iob")
-ENDINGS = (*FORMATS, *(f"{each}.gz" for each in FORMATS), ".parquet")
+ENDINGS = (*FORMATS, *(f"{ending}.gz" for ending in FORMATS), ".parquet")
 
 
 def data_root(config: DataConfig) -> Path | None:
@@ -55,7 +55,7 @@ def root_source(config: DataConfig, task: Task = "classification") -> Source | N
 def set_names(root: Path | None) -> list[str]:
     """Names of the sets a root can train on, for messages."""
     folders = _listed(root) if root else []
-    return sorted(each.name for each in folders if os.path.isdir(each) and "train" in _splits(each))
+    return sorted(folder.name for folder in folders if os.path.isdir(folder) and "train" in _splits(folder))
 
 
 def _splits(folder: Path) -> dict[str, Path]:
@@ -86,15 +86,15 @@ def _read_meta(path: Path) -> dict[str, object]:
     return meta
 
 
-def _labels(found: object, path: Path) -> list[str] | None:
+def _labels(given: object, path: Path) -> list[str] | None:
     """The class names in the order of their numbers."""
-    if found is None:
+    if given is None:
         return None
-    listed = found if isinstance(found, list) else []
-    names = [str(each).strip() for each in listed if isinstance(each, str | int)]
+    listed = given if isinstance(given, list) else []
+    names = [str(name).strip() for name in listed if isinstance(name, str | int)]
     if not names or len(set(names)) < len(listed) or any(not name or name != clean_text(name) for name in names):
         raise DataError(
-            f"The file {path} has {shown(found)} for 'labels', where a list of different names was expected, in the "
+            f"The file {path} has {shown(given)} for 'labels', where a list of different names was expected, in the "
             "order of their numbers; correct it, or remove it to take labels from the data."
         )
     return names

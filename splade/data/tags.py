@@ -59,7 +59,7 @@ def raw_tags(
             )
     return RawTags(
         sentences,
-        [[_tag(tag, row, tags_column, origin) for tag in each] for row, each in enumerate(tags, start=1)],
+        [[_tag(tag, row, tags_column, origin) for tag in of_row] for row, of_row in enumerate(tags, start=1)],
         origin,
         (*table.notes, *choice.notes),
         choice.columns,
@@ -112,13 +112,13 @@ class TagLabels:
     def __init__(self, given: Sequence[str] | None, sample: RawTags, numbered: bool = True) -> None:
         """``given``: the tags there may be, in any scheme and in the order of their numbers if ``numbered``; without
         them those of ``sample``."""
-        tags = list(given or dict.fromkeys(tag for each in sample.tags for tag in each))
+        tags = list(given or dict.fromkeys(tag for of_sentence in sample.tags for tag in of_sentence))
         _check(tags, "The label set" if given else sample.origin)
         parsed = {tag: split_tag(tag) for tag in tags}
         for tag in given or []:
             if parsed[tag] is None:
                 raise _of_no_scheme(f"The label set has the tag '{tag}'", tag)
-        self.names = iob2_names(each for each in parsed.values() if each is not None)
+        self.names = iob2_names(tag for tag in parsed.values() if tag is not None)
         self.classes = [name.removeprefix("B-") for name in self.names[1::2]]
         self._numbered = {str(number): tag for number, tag in enumerate((given or []) if numbered else [])}
         self._known = bool(given)
@@ -166,7 +166,7 @@ class TagLabels:
                         "may stand for any; write the names, or set data.labels to them in the order of their numbers."
                     )
                 if parsed is None and not self._known:
-                    alone = sum(each.count(tag) for each in raw.tags) == 1
+                    alone = sum(of_sentence.count(tag) for of_sentence in raw.tags) == 1
                     raise _of_no_scheme(found, tag, header=alone and row == place == 0)
                 if parsed is None or (parsed[1] and parsed[1] not in self.classes):
                     raise UnknownLabelError(
@@ -181,15 +181,15 @@ class TagLabels:
         empty = sum(not words for words in raw.sentences)
         if empty:
             yield f"{raw.origin}: {empty} sentence(s) without words were left out."
-        there = [words for words in raw.sentences if words]
-        blank = sum(not word.strip() for words in there for word in words)
+        sentences = [words for words in raw.sentences if words]
+        blank = sum(not word.strip() for words in sentences for word in words)
         if blank:
             yield f"{raw.origin}: {blank} word(s) are blank; they keep their tags and are read as unknown words."
-        average = sum(map(len, there)) / max(1, len(there))
+        average = sum(map(len, sentences)) / max(1, len(sentences))
         if average > LONG:
             yield (
-                f"{raw.origin}: the {len(there)} sentence(s) have {average:,.0f} words on average, so several may have "
-                "been run together; in a column file a blank line must end each."
+                f"{raw.origin}: the {len(sentences)} sentence(s) have {average:,.0f} words on average, so several may "
+                "have been run together; in a column file a blank line must end each."
             )
         scheme = find_scheme(parsed)
         if scheme != "IOB2":

@@ -97,8 +97,8 @@ def _special_tokens(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list
     """The ids a tokenizer puts before and after every text."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids, special = list(encoded["input_ids"]), list(encoded["special_tokens_mask"])
-    own = [place for place, is_special in enumerate(special) if not is_special]
-    return ids[: own[0]], ids[own[-1] + 1 :]
+    of_text = [place for place, is_special in enumerate(special) if not is_special]
+    return ids[: of_text[0]], ids[of_text[-1] + 1 :]
 
 
 def _pieces(
@@ -166,7 +166,7 @@ def _windows(first_word: np.ndarray, piece_of: np.ndarray, room: int, overlap: i
         starts += [start for start, _ in parts]
         ends += [end for _, end in parts]
         sentences += [number] * len(parts)
-    return _Windows(*(np.array(each, dtype=np.int64) for each in (sentences, starts, ends))), owner
+    return _Windows(*(np.array(numbers, dtype=np.int64) for numbers in (sentences, starts, ends))), owner
 
 
 def _cut(pieces: np.ndarray, room: int, overlap: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -76,7 +77,7 @@ def _lexicon_file(source: str) -> Path:
     return path
 
 
-def positive_class(labels: list[str]) -> int | None:
+def positive_class(labels: Sequence[str]) -> int | None:
     """The class that positively rated words should speak for: the one named positive, of two; None if there is none."""
     if len(labels) != 2:
         return None

@@ -18,7 +18,7 @@ from torch import Tensor
 from splade.config.schema import EvaluationConfig
 from splade.evaluation.figure import Drawing, Figure, Key, Table
 from splade.models.backbone import Backbone
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 from splade.registry import Registered, Registry
@@ -51,7 +51,7 @@ few of those that are enough for what is slow."""
 class Scope:
     """What is measured: a model on a task, under some settings."""
 
-    model: LexicalSAE
+    model: LexicalModel
     task: Task
     config: EvaluationConfig
     share: float

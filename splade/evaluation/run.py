@@ -19,7 +19,7 @@ from splade.evaluation.measures import MEASURES, declared
 from splade.evaluation.memory import Memory
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
 from splade.tasks import Batch, Task
 
@@ -76,7 +76,7 @@ def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[An
     return every
 
 
-def check_measures(model: LexicalSAE, task: Task, config: EvaluationConfig) -> None:
+def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) -> None:
     """Refuse settings that could not be measured, so that they do not come to light after an hour of training."""
     scope = Scope(model, task, config, share=1.0)
     for measure in chosen_measures(config, task.name):
@@ -85,7 +85,7 @@ def check_measures(model: LexicalSAE, task: Task, config: EvaluationConfig) -> N
 
 @torch.no_grad()
 def evaluate(
-    model: LexicalSAE,
+    model: LexicalModel,
     task: Task,
     config: EvaluationConfig,
     *,

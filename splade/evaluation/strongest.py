@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -37,7 +38,7 @@ class StrongestResult:
 class StrongestMeter:
     """Counts, class by class, which token adds most to the class's own logit."""
 
-    def __init__(self, labels: list[str], vocabulary: Vocabulary):
+    def __init__(self, labels: Sequence[str], vocabulary: Vocabulary):
         self.labels, self.vocabulary = labels, vocabulary
         self._counts = torch.zeros(len(labels), len(vocabulary), dtype=torch.long)
 

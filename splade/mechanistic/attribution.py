@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from splade.models.heads import LinearRegion
 from splade.models.projection import pair_dot
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
@@ -23,18 +23,13 @@ def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRo
     return state.rows.with_value(state.rows.value * effective)
 
 
-def position_scores(attribution: SparseRows, num_positions: int) -> Tensor:
-    """(B·L,) exact scores of input positions: each active token's attribution, where its value came from."""
-    _, position, value = attribution.by_position()
-    return torch.zeros(num_positions, dtype=value.dtype, device=value.device).index_add(0, position, value)
+def compute_active_slice_weff(sparse_vector: Tensor, W_eff: Tensor | LinearRegion) -> tuple[Tensor, Tensor]:
+    """The effective weights (R, C, K) of the tokens active in any row of a batch, and these tokens (K,).
 
-
-def compute_active_slice_weff(sparse_vector: Tensor, effective: object) -> tuple[Tensor, Tensor]:
-    """W_eff for the tokens active anywhere in the batch only: (R, C, K) and their ids (K,).
-
-    `effective` is a `LinearRegion` (`state.region`), of which only these columns are computed, or a whole W_eff tensor.
+    Args:
+        sparse_vector: (R, V).
+        W_eff: (R, C, V); or the map it is the matrix of, `state.region`, of which only these columns are computed.
     """
-    tokens = (sparse_vector != 0).any(0).nonzero(as_tuple=True)[0]  # (K,)
-    if isinstance(effective, Tensor):
-        return effective[:, :, tokens], tokens
-    return effective.columns(tokens), tokens  # type: ignore[attr-defined]
+    active = (sparse_vector != 0).any(0).nonzero(as_tuple=True)[0]  # (K,)
+    weights = W_eff.columns(active) if isinstance(W_eff, LinearRegion) else W_eff.index_select(-1, active)
+    return weights, active

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.models.layers.activation import ThresholdGate
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.pooling import MaxPooling, Pooling, active_pairs
 from splade.models.projection import best_position, pair_dot
-from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.supports import Scene, Support
 
@@ -79,7 +79,7 @@ class LexicalEncoder(nn.Module):
         supports: list[Support],
         train_decoder: bool,
         pooling: Pooling | None = None,
-        senses: Senses | None = None,
+        senses: VirtualExpander | None = None,
     ):
         """`gate` has a threshold a column: the vocabulary's tokens, then the further `senses` of some. `pooling`: None
         is a maximum."""
@@ -157,7 +157,7 @@ class LexicalEncoder(nn.Module):
     def activate(
         self, sequence: SparseSequence, position: Tensor, column: Tensor, product: Tensor, taken: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Scores z and gated values (N,) of chosen pairs; `taken` (N,), where there are senses, by `Senses.expand`."""
+        """Scores z and gated values (N,) of chosen pairs; `taken` (N,) is the senses' own, where there are any."""
         z = self.scores(sequence, position, self.base[column], product)
         value = self.gate(z, column)
         if taken is None:

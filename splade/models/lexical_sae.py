@@ -24,9 +24,9 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.folder import model_path
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.pooling import POOLINGS
 from splade.models.saving import load_model, save_model
-from splade.models.senses import Senses
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.supports import SUPPORTS, SupportParts
@@ -106,7 +106,7 @@ class LexicalSAE(TextMethods, nn.Module):
             [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
             make(POOLINGS, config.pooling, config, backbone.hidden_size),
-            None if senses is None else Senses(len(vocabulary), *senses),
+            None if senses is None else VirtualExpander(len(vocabulary), *senses),
         )
         sense_of = list(self.vocabulary.sense_of.values())
         head_parts = HeadParts(backbone.frozen_embeddings(), config.hidden_size, len(self.labels), sense_of)
@@ -141,6 +141,12 @@ class LexicalSAE(TextMethods, nn.Module):
             raise ModelError(f"Words to suppress were expected, a list of strings, but {words!r:.60} was given.")
         chosen = self.vocabulary.tokens_of(listed, "The list to suppress")
         self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
+
+    @property
+    def suppressed_words(self) -> list[str]:
+        """Names of the tokens that are shut for every input, each once whatever its senses and spellings."""
+        shut = self.encoder.base[self.encoder.suppressed].tolist()
+        return list(dict.fromkeys(self.vocabulary.names[token] for token in shut))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""

@@ -99,13 +99,13 @@ class AttentionPooling(Pooling):
         part = value * self.weights(sequence).flatten().index_select(0, position)
         value = part.new_zeros(len(pairs)).index_add(0, entry, part)  # (N,)
         share = part.detach() / value.detach().index_select(0, entry).clamp(min=torch.finfo(part.dtype).tiny)
-        row, own = pairs // encoder.vocab_size, pairs % encoder.vocab_size
+        row, column = pairs // encoder.vocab_size, pairs % encoder.vocab_size
         strongest = position[best_position(row[entry], token, share, encoder.vocab_size)]
         highest = best_position(row[entry], token, z.detach(), encoder.vocab_size)  # (N,): one a pair, in their order
         spoke = share > 0
         parts = Parts(entry[spoke], position[spoke], share[spoke])
         size = sequence.num_rows, encoder.vocab_size
-        return SparseRows(row, own, strongest, value, *size, parts), z.index_select(0, highest)
+        return SparseRows(row, column, strongest, value, *size, parts), z.index_select(0, highest)
 
 
 def _columns(

@@ -168,9 +168,9 @@ def _live_source(live: Tensor) -> Tensor:
     """For each position the flat index of a live one that may stand in for it in a maximum: itself, or the first."""
     batch, length = live.shape
     start = torch.arange(batch, device=live.device)[:, None] * length  # (B, 1)
-    own = start + torch.arange(length, device=live.device)  # (B, L)
+    place = start + torch.arange(length, device=live.device)  # (B, L)
     first = start + live.int().argmax(1, keepdim=True)  # (B, 1)
-    return torch.where(live, own, first)
+    return torch.where(live, place, first)
 
 
 @torch.no_grad()

@@ -48,13 +48,13 @@ class SavedModel(BaseModel):
 
 def check_format(folder: Path, settings: dict[str, Any]) -> None:
     """Refuse a model of another format than this version writes."""
-    found = settings.get("format")
-    if found == FORMAT:
+    written = settings.get("format")
+    if written == FORMAT:
         return
     advice = "train it again, or use the version of lexical-sae that wrote it"
-    if isinstance(found, int) and found < HASHED_FROM:
+    if isinstance(written, int) and written < HASHED_FROM:
         advice = f"take it over with 'lexical-sae rehash --model {folder}', or train it again"
-    raise ModelError(f"{folder} was written in format {found}, and this version reads format {FORMAT}; {advice}.")
+    raise ModelError(f"{folder} was written in format {written}, and this version reads format {FORMAT}; {advice}.")
 
 
 def check_settings(folder: Path, settings: dict[str, Any]) -> SavedModel:

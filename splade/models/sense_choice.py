@@ -54,15 +54,15 @@ def choose_senses(
     counts = np.bincount(np.concatenate([texts[row] for row in rows]), minlength=backbone.vocab_size)
     fit = (vocabulary.whole_word & ~vocabulary.stop).numpy() & (counts >= FEWEST_OCCURRENCES)
     states = _hidden_states(backbone, tokenizer, texts, rows, fit.nonzero()[0].tolist())
-    found = {token: _means(hidden, config.senses, seed) for token, hidden in states.items()}
-    clear = [token for token, (_, explained) in found.items() if explained >= LEAST_EXPLAINED]
-    tokens = sorted(sorted(clear, key=lambda token: (-found[token][1], token))[:MOST_TOKENS])
+    groups = {token: _means(hidden, config.senses, seed) for token, hidden in states.items()}
+    clear = [token for token, (_, explained) in groups.items() if explained >= LEAST_EXPLAINED]
+    tokens = sorted(sorted(clear, key=lambda token: (-groups[token][1], token))[:MOST_TOKENS])
     if not tokens:
         raise ConfigError(
             f"model.sense_tokens is 'auto', but no word of the training texts occurs {FEWEST_OCCURRENCES} times in "
             f"states that fall into {config.senses} groups; list the words, or set model.senses to 1."
         )
-    return tokens, torch.stack([found[token][0] for token in tokens])
+    return tokens, torch.stack([groups[token][0] for token in tokens])
 
 
 def _enough(texts: EncodedTexts, rows: np.ndarray, tokens: list[int]) -> np.ndarray:
@@ -70,10 +70,10 @@ def _enough(texts: EncodedTexts, rows: np.ndarray, tokens: list[int]) -> np.ndar
     left = dict.fromkeys(tokens, MOST_OCCURRENCES)
     chosen = []
     for row in rows:
-        there = [token for token in set(texts[row].tolist()) & left.keys() if left[token] > 0]
-        for token in there:
+        wanted = [token for token in set(texts[row].tolist()) & left.keys() if left[token] > 0]
+        for token in wanted:
             left[token] -= 1
-        if there:
+        if wanted:
             chosen.append(row)
     return np.sort(np.array(chosen, dtype=np.int64))
 
@@ -108,16 +108,16 @@ def _means(hidden: Tensor, senses: int, seed: int) -> tuple[Tensor, float]:
         generator = torch.Generator().manual_seed(seed)
         centre = hidden.mean(0) if len(hidden) else hidden.new_zeros(hidden.shape[1])
         return centre + torch.randn(senses, hidden.shape[1], generator=generator), 0.0
-    generator, found = torch.Generator().manual_seed(seed), []
+    generator, attempts = torch.Generator().manual_seed(seed), []
     for _ in range(STARTS):
         means = hidden[torch.randperm(len(hidden), generator=generator)[:senses]]
         for _ in range(ROUNDS):
             nearest = torch.cdist(hidden, means).argmin(1)
-            own = [hidden[nearest == m] for m in range(senses)]
-            means = torch.stack([mine.mean(0) if len(mine) else means[m] for m, mine in enumerate(own)])
+            members = [hidden[nearest == m] for m in range(senses)]
+            means = torch.stack([group.mean(0) if len(group) else means[m] for m, group in enumerate(members)])
         left, nearest = torch.cdist(hidden, means).min(1)
-        found.append((float(left.square().sum()), means, torch.bincount(nearest, minlength=senses)))
-    left_over, means, counts = min(found, key=lambda each: each[0])
+        attempts.append((float(left.square().sum()), means, torch.bincount(nearest, minlength=senses)))
+    left_over, means, counts = min(attempts, key=lambda attempt: attempt[0])
     total = float((hidden - hidden.mean(0)).square().sum())
     order = counts.argsort(descending=True, stable=True)  # the commonest sense is the first
     return means[order], 1 - left_over / total if total else 0.0

@@ -1,18 +1,17 @@
 """What people ask a model, as methods: `predict`, `predict_proba`, `explain`, `tag`.
 
 Texts are any collection of strings: a list, a tuple, a pandas Series (whose answers are a Series with its index), a
-numpy array, a generator. The answers are those of `splade.inference` and `splade.tagging`. These are built on models,
-so they are looked up by name when somebody asks: nothing here depends on them.
+numpy array, a generator. The answers are those of the functions of the same purpose that the package itself offers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from torch import Tensor
 
+import splade  # which loads its functions when they are first used: they are built on models
 from splade.models.encoder import SparseSequence
 from splade.models.state import TagCircuitState
 
@@ -28,11 +27,11 @@ class TextMethods:
 
         `options`: `batch_size`, as in `splade.inference.predict`.
         """
-        return _built_on_models("splade.inference").predict(self, texts, **options)
+        return splade.predict(self, texts, **options)  # type: ignore[arg-type]
 
     def predict_proba(self, texts: Iterable[str], **options: Any) -> np.ndarray:
         """(N, C) a classifier's probabilities of all labels, in the order of `labels`."""
-        return _built_on_models("splade.inference").predict_proba(self, texts, **options)
+        return splade.predict_proba(self, texts, **options)  # type: ignore[arg-type]
 
     def explain(self, texts: Iterable[Any], target: str | None = None, **options: Any) -> Any:
         """Why: the predicted label's logit, or that of `target`, as an exact sum of words; an `Explanation` of each
@@ -40,7 +39,7 @@ class TextMethods:
 
         `options`: as in `splade.inference.explain`.
         """
-        return _built_on_models("splade.inference").explain(self, texts, target, **options)
+        return splade.explain(self, texts, target, **options)  # type: ignore[arg-type]
 
     @overload
     def tag(self, texts: SparseSequence, words: Tensor | None = None) -> TagCircuitState: ...
@@ -55,13 +54,8 @@ class TextMethods:
         """
         if isinstance(texts, SparseSequence):
             return self.tag_words(texts, words)
-        return _built_on_models("splade.tagging").tag_batch(self, texts, **options)
+        return splade.tag_batch(self, texts, **options)  # type: ignore[call-overload]
 
     def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
         """The decision on every word; the model's own."""
         raise NotImplementedError
-
-
-def _built_on_models(module: str) -> Any:
-    """A module that is above this one in the order of imports."""
-    return import_module(module)

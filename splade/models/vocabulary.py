@@ -148,24 +148,24 @@ class Vocabulary:
 
     def tokens_of(self, words: Sequence[str], setting: str) -> list[int]:
         """The tokens of listed words, ascending; a word the tokenizer splits is an error of the ``setting``."""
-        found = {word: self.match(word) for word in words}
-        unknown = [word for word, ids in found.items() if not ids]
+        tokens = {word: self.match(word) for word in words}
+        unknown = [word for word, ids in tokens.items() if not ids]
         if unknown:
             raise ConfigError(
                 f"{setting} has {len(unknown)} word(s) the tokenizer does not hold whole, '{unknown[0]}' first; remove "
                 "them or choose words that are single tokens."
             )
-        return sorted({token for ids in found.values() for token in ids})
+        return sorted({token for ids in tokens.values() for token in ids})
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:
         """Whole words, by their name in lower case."""
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         whole = (~self.special & (self.starts_word | (self.marker == "Ġ"))).tolist()
         for index, base in enumerate(self.base.tolist()):
             if whole[index]:
-                found.setdefault(self.names[base].lower(), []).append(index)
-        return found
+                by_name.setdefault(self.names[base].lower(), []).append(index)
+        return by_name
 
     @cached_property
     def _bare_marker(self) -> int:

@@ -35,7 +35,7 @@ def evaluate_model(
     console: Console,
     memory: Memory | None = None,
 ) -> dict[str, Any]:
-    """The figures of `splade.evaluation.run.evaluate` as the JSON of `results.json`."""
+    """The figures of `splade.evaluation.run.evaluate` as the JSON of `results.json`, with the words that are shut."""
     with progress_bar(console, "evaluating", len(task)) as advance:
         evaluation = evaluate(
             model,
@@ -47,7 +47,8 @@ def evaluate_model(
             advance=advance,
             memory=memory,
         )
-    return evaluation.to_json()
+    removed = model.suppressed_words
+    return evaluation.to_json() | ({"removed_tokens": removed} if removed else {})
 
 
 def run_memory(config: Config, model_hash: str, task: Task) -> Memory:
@@ -79,6 +80,7 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     began = time.perf_counter()
     folder = Path(config.output_dir)
     earlier = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    earlier.pop("removed_tokens", None)  # the model that is there now says which
     dataset = load_dataset(config.data, config.seed, config.task)
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)

@@ -74,13 +74,12 @@ def prepare(
         console = Console(quiet=True)
     dataset = load_dataset(config.data, config.seed, config.task)
     early = [*dataset.notes, *without_effect(config)]
-    decided = (f"Data: {dataset.source}", *(f"Note: {note}" for note in early), f"Split: {overview(dataset)}")
-    for line in (*decided, f"Output: {config.output_dir}"):  # before hours of training
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    _say(console, f"Data: {dataset.source}", *(f"Note: {note}" for note in early))  # before hours of training
+    _say(console, f"Split: {overview(dataset)}", f"Output: {config.output_dir}")
     seed_everything(config.seed)
     backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     if backbone.notice:
-        console.print(backbone.notice, highlight=False, markup=False, soft_wrap=True)
+        _say(console, backbone.notice)
     max_length = min(config.data.max_length, backbone.max_length)
     train, validation, test = (
         TASKS.get(config.task)(split, tokenizer, max_length, dataset.label_names)
@@ -112,6 +111,11 @@ def prepare(
     return PreparedRun(
         config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes, seconds
     )
+
+
+def _say(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def build_model(

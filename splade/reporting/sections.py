@@ -57,6 +57,11 @@ def headline(results: Results) -> list[ShownFigure]:
     return _shown(figures, results)
 
 
+def all_figures(results: Results) -> list[ShownFigure]:
+    """Every figure that was measured."""
+    return _shown([figure for one in declared(_task(results)) for figure in one.figures], results)
+
+
 def brief_figures(results: Results) -> list[ShownFigure]:
     """The figures that fit into a terminal."""
     figures = [figure for one in declared(_task(results)) for figure in one.figures if figure.brief]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from splade.attribution.context_estimate import estimate_context, estimate_contexts
+from splade.attribution.context_estimate import estimate_contexts
 from splade.data.words import encode_words
 from splade.errors import DataError, ModelError
 from splade.models.lexical_sae import LexicalSAE
@@ -20,7 +20,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
 
 
 def test_is_the_change_of_the_logit_when_a_word_is_hidden(model: LexicalSAE) -> None:
-    found = estimate_context(model, SENTENCE, 3, "B-LOC")
+    found = estimate_contexts(model, SENTENCE, {3: "B-LOC"})[3]
     encoded = encode_words([SENTENCE], model.tokenizer, 64)
     ids, of_word = torch.from_numpy(encoded.ids).long()[None], torch.from_numpy(encoded.word).long()[None]
 
@@ -38,7 +38,7 @@ def test_is_the_change_of_the_logit_when_a_word_is_hidden(model: LexicalSAE) -> 
 
 def test_a_long_sentence_is_read_in_the_words_own_window(model: LexicalSAE) -> None:
     sentence = ["movie"] * 100 + ["paris"] + ["movie"] * 40
-    found = estimate_context(model, sentence, 100, "B-LOC")
+    found = estimate_contexts(model, sentence, {100: "B-LOC"})[100]
     assert found.change[0] is None and any(found.change[90:110]) and len(found.change) == 141
 
 
@@ -48,13 +48,13 @@ def test_words_asked_for_together_are_estimated_as_alone(model: LexicalSAE) -> N
     together = estimate_contexts(model, sentence, tags)
     assert list(together) == list(tags)
     for word, tag in tags.items():
-        alone = estimate_context(model, sentence, word, tag)
+        alone = estimate_contexts(model, sentence, {word: tag})[word]
         assert together[word].change == pytest.approx(alone.change, abs=1e-4) and together[word].tag == tag
         assert [c is None for c in together[word].change] == [c is None for c in alone.change]
 
 
 def test_a_word_or_tag_that_is_not_there_is_said(model: LexicalSAE) -> None:
     with pytest.raises(DataError, match="4 words"):
-        estimate_context(model, SENTENCE, 4, "B-LOC")
+        estimate_contexts(model, SENTENCE, {4: "B-LOC"})
     with pytest.raises(ModelError, match="no tag 'B-ORG'"):
-        estimate_context(model, SENTENCE, 0, "B-ORG")
+        estimate_contexts(model, SENTENCE, {0: "B-ORG"})

@@ -27,9 +27,10 @@ PAPER = {
     "sst2_ablation",
     "multi_dataset",
 }
-TOP = {"quickstart", "verify", "verify_full", "long_context", "frontier", "sst2_roberta", "sst2_deberta"}
-
-NER = {"conll2003", "conll2003_verify", "conll_roberta", "wnut17"}
+FAMILIES = {"sst2_roberta", "sst2_deberta", "conll_roberta"}
+TOP = {"quickstart", "verify", "verify_full", "long_context", "frontier", *FAMILIES}
+NER = {"conll2003", "conll2003_verify", "wnut17"}
+TAGGERS = {"conll_roberta", *(f"ner/{name}" for name in NER)}
 
 #: Part of a backbone's name: the family of the tiny one that stands for it.
 STAND_INS = {"ModernBERT": "modernbert", "distilbert": "distilbert", "deberta": "deberta", "roberta": "roberta"}
@@ -96,9 +97,9 @@ def test_every_variation_of_a_study_can_be_built(name: str, places: Path) -> Non
         assert prepare(part.config).trainer.total > 0, part.title
 
 
-@pytest.mark.parametrize("name", sorted(NER))
+@pytest.mark.parametrize("name", sorted(TAGGERS))
 def test_the_experiments_on_entities_are_of_taggers(name: str) -> None:
-    assert load_config(EXPERIMENTS / "ner" / f"{name}.yaml").task == "tagging"
+    assert load_config(EXPERIMENTS / f"{name}.yaml").task == "tagging"
 
 
 def test_every_file_with_a_study_is_built_as_one() -> None:

@@ -10,13 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splade.circuits.core import CircuitState
-from splade.mechanistic.attribution import (
-    compute_active_slice_weff,
-    compute_attribution_tensor,
-    position_scores,
-)
+from splade.mechanistic.attribution import compute_active_slice_weff, compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
-from tests.builders import WORDS, build_model, encode, toy_reviews
+from tests.builders import WORDS, build_model, encode, position_scores, toy_reviews
 
 CLASSES = 3
 SUPPORT = ["neighbourhood", "full", "dictionary", "neighbourhood+dictionary", "full+neighbourhood"]

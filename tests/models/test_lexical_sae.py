@@ -54,6 +54,7 @@ def test_a_word_is_suppressed_by_its_name(folder: Path) -> None:
     model.suppress(model.vocabulary.names[victim].upper())  # one word, in any case
     after = model.classify(model(*batch)).sparse_vector
     assert not after[:, victim].any()
+    assert model.suppressed_words == [model.vocabulary.names[victim]]
     gone = (before > 0).any(0) & ~(after > 0).any(0)
     assert {model.vocabulary.names[token] for token in gone.nonzero().flatten()} == {model.vocabulary.names[victim]}
     with pytest.raises(ConfigError, match="'qwertyzzz' first"):

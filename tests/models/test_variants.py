@@ -11,10 +11,10 @@ import torch
 from splade.config.schema import TrainingConfig
 from splade.evaluation.mechanistic import dla_errors
 from splade.inference import explain_batch
-from splade.mechanistic.attribution import compute_attribution_tensor, position_scores
+from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.objective import Objective
-from tests.builders import build_model, encode, toy_reviews
+from tests.builders import build_model, encode, position_scores, toy_reviews
 
 HEADS = {"relu_mlp": {}, "tied_mlp": {}, "bcos": {}, "bcos of 3": {"head_layers": 3}}
 VARIANTS = [(head, pooling) for head in HEADS for pooling in ("max", "attention")][1:]

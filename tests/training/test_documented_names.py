@@ -1,11 +1,9 @@
-"""Names that the user's documents have under training, circuits and mechanistic are there and do their work."""
+"""What the user's documents name under training and circuits does its work; `tests.test_public_names` lists it all."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
-import pytest
 import torch
 
 from splade.circuits.losses import (
@@ -22,30 +20,6 @@ from splade.data.types import TextSplit
 from splade.tasks import ClassificationTask
 from splade.training.loop import Trainer, train_classification
 from tests.builders import build_model, encode, toy_reviews
-
-NAMES = (
-    ("splade.training.loop", "train_classification"),
-    ("splade.training.sequence_loop", "train_sequence"),
-    ("splade.training.optim", "parameter_groups"),
-    ("splade.training.optim", "centralise_gradients"),
-    ("splade.training.constants", "VALIDATIONS_PER_RUN"),
-    ("splade.circuits.core", "CircuitState"),
-    ("splade.circuits.core", "circuit_mask"),
-    ("splade.circuits.sequence_core", "SequenceCircuitState"),
-    ("splade.circuits.sequence_core", "TagCircuitState"),
-    ("splade.circuits.geco", "GECOController"),
-    ("splade.circuits.losses", "compute_gate_sparsity_loss"),
-    ("splade.circuits.losses", "AttributionCentroidTracker"),
-    ("splade.circuits.losses", "FeatureFrequencyTracker"),
-    ("splade.circuits.metrics", "CompletenessMeter"),
-    ("splade.circuits.metrics", "SeparationMeter"),
-    ("splade.mechanistic.attribution", "compute_attribution_tensor"),
-)
-
-
-@pytest.mark.parametrize(("module", "name"), NAMES)
-def test_is_there(module: str, name: str) -> None:
-    assert hasattr(import_module(module), name)
 
 
 def test_train_classification_is_the_one_loop(tmp_path: Path) -> None:

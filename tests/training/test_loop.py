@@ -15,7 +15,7 @@ from splade.circuits.geco import GECOController, bound_from_accuracy
 from splade.config.schema import TrainingConfig
 from splade.data.types import TextSplit
 from splade.errors import CheckpointError, TrainingError
-from splade.evaluation.mechanistic import predictions
+from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask
 from splade.training import memory
@@ -73,7 +73,8 @@ class TestChoice:
     ) -> None:
         trainer = build(folder=tmp_path / "run", epochs=3)
         outcome = trainer.run()
-        found, gold = predictions(trainer.model, trainer.validation_task, 64)
+        found = all_logits(trainer.model, trainer.validation_task, 64).argmax(-1).numpy()
+        gold = trainer.validation_task.labels
         assert outcome.validation["accuracy"] == pytest.approx(float((found == gold).mean()), abs=1e-9)
         with torch.no_grad():
             assert trainer.validate().figures() == pytest.approx(outcome.validation, abs=1e-6)

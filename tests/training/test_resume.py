@@ -180,8 +180,8 @@ class TestInterrupt:
         assert stopped.exit_code == 130
         assert f"{name}: finishing this step" in stopped.stderr
         assert stopped.stderr.strip().endswith(
-            "Stopped after step 8 of 16; all is saved. Go on with the same command and --resume (in the place of "
-            "--overwrite, if that was given)."
+            "Stopped after step 8 of 16; all is saved. Go on with the same command (train: with --resume, in the place "
+            "of --overwrite if given)."
         )
         assert list_checkpoints(tmp_path / "checkpoints")[-1].name == "step_00000008"
         went_on = run_cli("train", *toy_run.sets(tmp_path), "--resume")

@@ -111,6 +111,10 @@ class JumpReLUGate(ThresholdGate):
         return _JumpReLU.apply(z, self.theta.index_select(0, token), self.bandwidth)
 
 
+GatedJumpReLU = JumpReLUGate
+"""What an earlier of the user's documents calls it."""
+
+
 @GATES.register("drelu")
 class DReLUGate(ThresholdGate):
     """relu(z − θ_v): continuous, so θ has an ordinary gradient, but every value is θ smaller than its score."""

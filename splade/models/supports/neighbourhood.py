@@ -59,10 +59,6 @@ class NeighbourhoodSupport(Support):
         )
         self.register_buffer("neighbours", table)  # (V, k): for words of one piece
 
-    @property
-    def k(self) -> int:
-        return self.neighbours.shape[1]
-
     def _is_silent(self, pieces: tuple[int, ...]) -> bool:
         """Whether a split word is a stop word, a number or a mark ("1987" in pieces), when such are excluded."""
         return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
@@ -80,8 +76,8 @@ class NeighbourhoodSupport(Support):
             row_of = torch.full((len(ids),), -1, dtype=torch.long)
             row_of[list(split)] = torch.arange(len(split))
             row = torch.where(word >= 0, row_of.to(ids.device)[word], -1)  # (B·L,): which split word, or −1
-            found = self.reader.read(list(split.values()))  # (S, k)
-            tokens = torch.where((row >= 0)[:, None], found[row], tokens)
+            read = self.reader.read(list(split.values()))  # (S, k)
+            tokens = torch.where((row >= 0)[:, None], read[row], tokens)
             live |= row >= 0
         if asked is not None:
             live &= asked.flatten()
@@ -110,10 +106,10 @@ class NeighbourhoodSupport(Support):
 def _nearest_words(embeddings: Tensor, words: Tensor, k: int) -> Tensor:
     """(V, k) tokens among `words` (V,) bool nearest to each by cosine of embeddings (V, d); each word has itself."""
     embeddings = F.normalize(embeddings, dim=1)
-    table, own = torch.empty(len(embeddings), k, dtype=torch.int), torch.arange(len(embeddings))
-    for rows in own.split(TOKENS_AT_A_TIME):
+    table, itself = torch.empty(len(embeddings), k, dtype=torch.int), torch.arange(len(embeddings))
+    for rows in itself.split(TOKENS_AT_A_TIME):
         cosine = embeddings[rows] @ embeddings.T  # (n, V)
         table[rows] = cosine.masked_fill_(~words, -torch.inf).topk(k, dim=1).indices.int()
-    lacks_own = words & ~(table == own[:, None]).any(1)
-    table[:, -1] = torch.where(lacks_own, own, table[:, -1])
+    lacks_itself = words & ~(table == itself[:, None]).any(1)
+    table[:, -1] = torch.where(lacks_itself, itself, table[:, -1])
     return table

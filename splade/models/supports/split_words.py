@@ -56,15 +56,15 @@ class SplitWordReader(nn.Module):
         self.tokenizer, self.k = vocabulary.tokenizer, k
         self.register_buffer("words", words, persistent=False)
         # The untrained decoder, E (W, d) where the copy's embeddings do not tell it, and b (W,).
-        own = None if backbone.decoder_is_embeddings else backbone.decoder_rows(words).half()
-        self.register_buffer("weight", own)
+        weight = None if backbone.decoder_is_embeddings else backbone.decoder_rows(words).half()
+        self.register_buffer("weight", weight)
         self.register_buffer("bias", backbone.decoder()[1][words].half())
         self.backbone = frozen_copy(backbone)
         embeddings = backbone.input_embeddings().weight
-        self._shared = [name for name, each in self.named_parameters() if each is embeddings]
-        for name, each in self.named_parameters():
+        self._shared = [name for name, parameter in self.named_parameters() if parameter is embeddings]
+        for name, parameter in self.named_parameters():
             if name not in self._shared:
-                each.copy_(each.half())
+                parameter.copy_(parameter.half())
         self._remembered: dict[tuple[int, ...], Tensor] = {}
         self.register_state_dict_post_hook(_leave_out_shared)
         self.register_load_state_dict_pre_hook(_put_back_shared)

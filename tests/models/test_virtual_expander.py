@@ -21,10 +21,10 @@ from splade.models import sense_choice
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.layers.activation import JumpReLUGate
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.pooling import POOLINGS
 from splade.models.sense_choice import choose_senses
-from splade.models.senses import Senses
 from splade.pipelines import setup_and_train
 from splade.tasks import ClassificationTask
 from tests.builders import build_backbone_folder, build_model, build_support, encode, toy_reviews
@@ -41,7 +41,7 @@ HEADS = ["relu_mlp", "tied_mlp", "bcos"]
 def build_encoder(pooling: str = "max", support: str = "full", seed: int = 0) -> LexicalEncoder:
     """As in the encoder's tests, with three tokens of three senses each, which score high."""
     generator = torch.Generator().manual_seed(seed)
-    senses = Senses(TOKENS, CHOSEN, torch.randn(len(CHOSEN), M, WIDTH, generator=generator))
+    senses = VirtualExpander(TOKENS, CHOSEN, torch.randn(len(CHOSEN), M, WIDTH, generator=generator))
     gate = JumpReLUGate(TOKENS + len(senses.extra))
     gate.calibrate(3.0, 2.0)
     with torch.no_grad():
@@ -249,7 +249,7 @@ class TestChoice:
 
 def test_a_whole_training_with_senses(toy_run: ToyRun, tmp_path: Path) -> None:
     config = toy_run.config(tmp_path / "out", model__senses=2, model__sense_tokens=["bank", "good", "bad"])
-    run = setup_and_train(config).prepared
+    run = setup_and_train(config)
     assert run.prepared.model.vocab_size == TOKENS + 3
     assert run.outcome.validation["accuracy"] >= 0.7
     assert run.prepared.model.encoder.senses is not None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from splade.models.encoder import SparseSequence
 
 
-class Senses(nn.Module):
+class VirtualExpander(nn.Module):
     """M senses for each of n tokens; at every position one of them, chosen by the hidden state, speaks for the token.
 
         r = h·R_tᵀ + c_t  (M,),      s[sense m of t] = s[t]·1[m = argmax r]
