@@ -240,10 +240,12 @@ def write_config(config: Config) -> None:
 
 
 def begin_anew(folder: Path) -> None:
-    """Remove how far an earlier training had come. Its model and results stay until there are others."""
+    """Remove how far an earlier run had come. Its model and results stay until there are others."""
     for part in (folder, folder / "dense"):
         (part / "metrics.jsonl").unlink(missing_ok=True)
         remove_checkpoints(part)
+    for file in (folder / MEASURED).glob("*.json"):
+        file.unlink()
 
 
 def remove_checkpoints(folder: Path) -> None:
@@ -260,5 +262,3 @@ def remove_other_results(folder: Path, mine: str) -> None:
     if _results(folder).get("fingerprint") != mine:
         for name in RESULTS:
             (folder / name).unlink(missing_ok=True)
-        for file in (folder / MEASURED).glob("*.json"):
-            file.unlink()

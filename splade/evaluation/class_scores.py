@@ -276,8 +276,5 @@ class ClassScoreMeasure(ScoreMeasure[ClassScores]):
     def score(task: Task, labels: Sequence[str], classes: np.ndarray) -> ClassScores:
         return class_scores(labels, task.labels, classes)
 
-    def result(self) -> ClassScores:
-        return super().result()
-
     def findings(self, result: ClassScores) -> list[str]:
         return class_findings(result)

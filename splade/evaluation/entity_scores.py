@@ -145,8 +145,5 @@ class EntityScoreMeasure(ScoreMeasure[EntityScores]):
     def score(task: TaggingTask, labels: Sequence[str], classes: np.ndarray) -> EntityScores:
         return entity_scores(task, classes)
 
-    def result(self) -> EntityScores:
-        return super().result()
-
     def findings(self, result: EntityScores) -> list[str]:
         return entity_findings(result)

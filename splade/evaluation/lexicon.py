@@ -16,6 +16,7 @@ from splade.errors import ConfigError
 from splade.evaluation.figure import Figure, Key, beside
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.folder import file_hash
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
 
@@ -47,20 +48,7 @@ class LexiconResult:
 
 def load_lexicon(source: str) -> dict[str, float]:
     """Ratings of words: `vader` (the package vaderSentiment), or a file of word<TAB>rating lines."""
-    if source == "vader":
-        try:
-            place = metadata.distribution("vaderSentiment").locate_file("vaderSentiment/vader_lexicon.txt")
-        except metadata.PackageNotFoundError as error:
-            raise ConfigError(
-                "evaluation.lexicon is 'vader', but the package vaderSentiment is not installed; install it with pip "
-                "or name a file of word<TAB>rating lines."
-            ) from error
-        path = Path(str(place))
-    else:
-        path = Path(source)
-        if not path.is_file():
-            raise ConfigError(f"evaluation.lexicon names '{source}', which is no file; name one, or 'vader'.")
-    ratings = {}
+    path, ratings = _lexicon_file(source), {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         parts = line.split("\t")
         try:
@@ -70,6 +58,23 @@ def load_lexicon(source: str) -> dict[str, float]:
                 f"{path.name}, line {number} is not a word, a tab and a rating: '{line[:40]}'."
             ) from error
     return ratings
+
+
+def _lexicon_file(source: str) -> Path:
+    """Where the ratings are."""
+    if source == "vader":
+        try:
+            place = metadata.distribution("vaderSentiment").locate_file("vaderSentiment/vader_lexicon.txt")
+        except metadata.PackageNotFoundError as error:
+            raise ConfigError(
+                "evaluation.lexicon is 'vader', but the package vaderSentiment is not installed; install it with pip "
+                "or name a file of word<TAB>rating lines."
+            ) from error
+        return Path(str(place))
+    path = Path(source)
+    if not path.is_file():
+        raise ConfigError(f"evaluation.lexicon names '{source}', which is no file; name one, or 'vader'.")
+    return path
 
 
 def positive_class(labels: Sequence[str]) -> int | None:
@@ -167,6 +172,10 @@ class Lexicon(Measure[LexiconResult]):
         assert positive is not None  # as `check` has made sure
         self._positive = positive
         self._meter = LexiconMeter(name, load_lexicon(name), scope.model.vocabulary)
+
+    @classmethod
+    def sources(cls, scope: Scope) -> list[str]:
+        return [file_hash(_lexicon_file(str(_source(scope))))]
 
     @classmethod
     def is_wanted(cls, scope: Scope) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from torch import Tensor
@@ -119,6 +119,16 @@ class Measure(Declared, ABC, Generic[Result]):
     @classmethod
     def check(cls, scope: Scope) -> None:
         """Refuse settings that cannot be measured; called before a training, and before a measurement."""
+
+    @classmethod
+    def result_type(cls) -> type[Result]:
+        """What `result` gives: the type that the class names when it says which measure it is, `Measure[DLACheck]`."""
+        return get_args(cls.__orig_bases__[0])[0]  # type: ignore[attr-defined]
+
+    @classmethod
+    def sources(cls, scope: Scope) -> list[str]:
+        """Hashes of the files that it reads beside model and data, so that it is measured again when they change."""
+        return []
 
     @classmethod
     def is_wanted(cls, scope: Scope) -> bool:

@@ -6,11 +6,12 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from splade.evaluation.measure import Measure, Scope, as_json
+from splade.config.variants import declarations
+from splade.evaluation.measure import Measure, Scope
 from splade.utils.atomic import write_json
 
 NOT_MEASURED_BY = ("measures", "dense_baseline", "explain_samples")
@@ -30,24 +31,31 @@ class Memory:
             kept = json.loads(self._file(measure).read_text(encoding="utf-8"))
             if kept["of"] != self._key(measure, scope):
                 return None
-            return TypeAdapter(get_type_hints(measure.result)["return"]).validate_python(kept["result"])
-        except (OSError, ValueError, KeyError, TypeError, ValidationError):  # none, or not whole: measured again
+            return TypeAdapter(measure.result_type()).validate_python(kept["result"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # none, or not whole: measured again
             return None
 
     def keep(self, measure: type[Measure[Any]], scope: Scope, result: Any) -> None:
         """Remember what a measure found."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept = {"of": self._key(measure, scope), "result": as_json(result)}
-        write_json(self._file(measure), kept)
+        values = TypeAdapter(measure.result_type()).dump_python(result, mode="json")  # keys as exact as values
+        write_json(self._file(measure), {"of": self._key(measure, scope), "result": values})
 
     def _file(self, measure: type[Measure[Any]]) -> Path:
         return self.folder / f"{measure.name}.json"
 
     def _key(self, measure: type[Measure[Any]], scope: Scope) -> str:
         """Everything that a figure follows from."""
-        settings = {key: value for key, value in asdict(scope.config).items() if key not in NOT_MEASURED_BY}
+        without = {*NOT_MEASURED_BY, *_settings_of_others(measure, scope)}
+        settings = {key: value for key, value in asdict(scope.config).items() if key not in without}
         of = [
-            *(self.model, self.data, measure.name, measure.version),
+            *(self.model, self.data, measure.name, measure.version, measure.sources(scope)),
             *(scope.share, scope.seed, scope.frozen is not None, settings),
         ]
         return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
+
+
+def _settings_of_others(measure: type[Measure[Any]], scope: Scope) -> list[str]:
+    """Names of the settings that other measures have declared for themselves."""
+    others = [one for one in declarations(type(scope.config)) if one.settings is not measure.Settings]
+    return [name for one in others for name in one.fields]

@@ -25,7 +25,7 @@ class ActiveTokens:
     p50: float
     p95: float
     max: int
-    histogram: dict[str, list[float]]
+    histogram: dict[str, list[int | float]]
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     seconds = earlier["seconds"] | {"eval": time.perf_counter() - began}
     notes = [note for note in earlier["notes"] if note not in earlier.get("findings", [])] + measured["findings"]
     of_run = {"fingerprint": fingerprint(config, dataset), "seconds": seconds, "notes": notes}
-    results = merged(earlier, measured) | of_run
+    some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left
+    results = (merged(earlier, measured) if some else earlier | measured) | of_run
     write_outputs(folder, config, results, model, test)
     write_config(config)  # last: until then it says how the results that are there were measured
     return results

@@ -37,8 +37,11 @@ Point = tuple[float, float]
 
 
 def draw_variations(folder: Path, name: str, rows: Sequence[Row], figures: Sequence[Column]) -> list[Path]:
-    """A panel a figure: each variation's mean as a point, its interval as a line, every seed as a small dot."""
+    """A panel a figure: each variation's mean as a point, its interval as a line, every seed as a small dot. Without a
+    figure worth a panel, nothing is drawn."""
     chosen = [figure for figure in figures if figure.panel][:MAX_PANELS]
+    if not chosen:
+        return []
     with rc_context(STYLE):
         canvas = Canvas(figsize=(1.6 + 2.1 * len(chosen), 1.0 + 0.34 * len(rows)), layout="constrained")
         every = canvas.subplots(1, len(chosen), sharey=True, squeeze=False)[0]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from splade.studies import plots, sota
-from splade.studies.plots import draw_variations
+from splade.studies.plots import draw_frontier, draw_variations
 from splade.studies.summary import Column, Row, columns
 
 BY_KEY = {column.key: column for column in (*columns("classification"), *sota.COLUMNS)}
@@ -60,3 +60,11 @@ def test_labels_of_ticks_do_not_overlap(
         every += [label.get_text() for label in labels]
         assert len(labels) >= 2
         assert not any(box.count_overlaps(boxes[:index]) for index, box in enumerate(boxes)), every
+
+
+def test_without_a_figure_that_is_drawn_there_is_no_plot(tmp_path: Path) -> None:
+    """A study whose runs take one measure may have figures for its table alone."""
+    error = BY_KEY["dla_error"]
+    rows = [Row("variation", {"dla_error": error.over([1e-6])}, {})]
+    assert draw_variations(tmp_path, "study", rows, [error]) == [] and list(tmp_path.iterdir()) == []
+    assert len(draw_frontier(tmp_path, "frontier", rows)) == 2  # empty, and whole
