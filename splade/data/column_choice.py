@@ -122,10 +122,9 @@ def choose_columns(table: Table, wanted: Mapping[Part, str | None]) -> Choice:
     return Choice({part.setting: name for part, name in chosen.items()}, tuple(notes))
 
 
-def choose_texts(table: Table, wanted: str | None = None) -> tuple[str, tuple[str, ...]]:
-    """The column of texts to predict on: ``wanted`` where there is such a one, else what can be meant; with notes."""
-    texts = replace(TEXTS, option="--column")
-    choice = choose_columns(table, {texts: wanted if wanted in table.columns else None})
+def choose_texts(table: Table) -> tuple[str, tuple[str, ...]]:
+    """The column that can be meant by the texts to predict on, with notes."""
+    choice = choose_columns(table, {replace(TEXTS, option="--column"): None})
     return choice.columns[TEXTS.setting], choice.notes
 
 

@@ -78,16 +78,6 @@ class TagCircuitState(CircuitState):
         spoken = (groups >= 0).nonzero(as_tuple=True)[0]
         return place.scatter_reduce(0, groups[spoken], spoken, "amin")
 
-    @property
-    def window(self) -> Tensor:
-        """(R,) which text of the batch each word is in."""
-        return self.place // self.sequence.input_ids.shape[1]
-
-    @property
-    def position(self) -> Tensor:
-        """(R,) where in its text each word begins."""
-        return self.place % self.sequence.input_ids.shape[1]
-
     def take(self, rows: Tensor) -> TagCircuitState:
         number = torch.full((self.sequence.num_rows + 1,), -1, device=rows.device)  # the last stands for no row
         number[rows] = torch.arange(len(rows), device=rows.device)

@@ -40,11 +40,11 @@ STYLE: dict[Any, Any] = {  # matplotlib types its settings as a literal of every
 }
 
 
-def draw_svg(name: str, title: str, draw: Callable[[Axes], None], height: float = HEIGHT) -> str:
+def draw_svg(name: str, title: str, draw: Callable[[Axes], None]) -> str:
     """What `draw` puts on the axes, as an SVG whose ids start with `name` and which a screen reader calls `title`."""
     # The salt makes the ids, and with them the whole file, the same in every run.
     with rc_context({**STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
         draw(figure.add_subplot())
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

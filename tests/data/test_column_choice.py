@@ -137,8 +137,7 @@ def test_words_and_tags() -> None:
 
 def test_the_texts_of_a_file_to_predict() -> None:
     table = Table({"id": IDS, "review": PROSE}, "a")
-    assert choose_texts(table, "review") == ("review", ())
-    assert choose_texts(table, "text")[0] == choose_texts(table)[0] == "review"
-    assert choose_texts(table, "text")[1] == ("The texts are the column 'review' (--column can name another).",)
+    said = "The texts are the column 'review' (--column can name another)."
+    assert choose_texts(table) == ("review", (said,))
     with pytest.raises(DataError, match="which other has the texts is not clear"):
         choose_texts(Table({"a": PROSE, "b": PROSE}, "a"))
