@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from splade.config.load import load_config
+from splade.errors import ConfigError
 from splade.evaluation.memory import Memory
 from splade.pipelines import measure_again, run_experiment
 from tests.runs import ToyRun, read_json, weights
@@ -78,6 +79,7 @@ def test_some_measures_take_the_place_of_what_they_found_and_leave_the_others_al
     results = again(folder, measures=["completeness", "input_share"], completeness_shares=[0.3])
     assert kept == ["completeness"] and list(results["completeness"]) == ["0.3"]
     assert results["grounding"] == before["grounding"] and results["accuracy"] == before["accuracy"]
+    assert results["findings"] == before["findings"] != [] and results["notes"] == before["notes"]
     assert same(results, toy_run.folder, {*TIMES, "completeness", "findings", "notes"})
 
 
@@ -97,3 +99,8 @@ def test_another_run_in_the_folder_leaves_nothing_of_the_one_before(
     run_experiment(toy_run.config(folder, seed=7, evaluation__measures=["identity"]), overwrite=True)
     assert kept == ["identity"] and [path.name for path in (folder / "measures").iterdir()] == ["identity.json"]
     assert "accuracy" not in read_json(folder / "results.json")
+
+
+def test_some_measures_on_other_texts_than_the_others_are_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"on 5 texts, but the others .* are of 48 \(evaluation.max_samples\)"):
+        again(folder, measures=["identity"], max_samples=5)

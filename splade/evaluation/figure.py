@@ -46,7 +46,7 @@ DIVERGENCE = Form(3)
 COSINE = Form(3, bounds=(-1, 1))
 SIZE_COSINE = Form(3, bounds=(0, 1))  # no entry is negative, so no cosine is
 ERROR = Form(-1)
-SECONDS = Form(3, unit="s")
+SECONDS = Form(3)
 MEGABYTES = Form(0, unit="MB")
 
 

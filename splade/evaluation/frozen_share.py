@@ -33,6 +33,7 @@ class FrozenShare(Measure[FrozenShareResult]):
     title = "Grounding"
     section = "grounding"
     reads = "sample"
+    needs_frozen = True
     figures = (
         Figure(
             "grounding.frozen_share",

@@ -33,9 +33,19 @@ class MeasureRegistry(Registry["type[Measure[Any]]"]):
 
         def named(measure: Registered) -> Registered:
             measure.name = name  # type: ignore[attr-defined]
+            _check_fed(measure)  # type: ignore[arg-type]
             return remember(measure)
 
         return named
+
+
+def _check_fed(measure: type[Measure[Any]]) -> None:
+    """Refuse a measure that would wait for batches in vain, or be fed what it does not take: a slip of its author."""
+    takes, never = ("predicted", "update") if measure.reads == "every row" else ("update", "predicted")
+    if getattr(measure, never) is not getattr(Measure, never):
+        raise TypeError(
+            f"{measure.__name__} reads {measure.reads}, so {takes} is called, and its {never} never would be."
+        )
 
 
 MEASURES = MeasureRegistry("measure")
@@ -108,6 +118,8 @@ class Measure(Declared, ABC, Generic[Result]):
     reads: ClassVar[Reads] = "explained rows"
     section: ClassVar[str] = ""
     """The key under which its results stand; empty: at the top."""
+    needs_frozen: ClassVar[bool] = False
+    """Whether it compares with the backbone as it was before training, which takes seconds to load."""
     Settings: ClassVar[type[Any] | None] = None
     """Its own settings, a dataclass, which then stand in the section `evaluation`; None: it has none."""
     version: ClassVar[int] = 1

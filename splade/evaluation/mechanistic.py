@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from splade.evaluation.identity import dla_errors
-from splade.evaluation.measures import declared
 from splade.evaluation.run import Evaluation, all_logits, evaluate
 from splade.mechanistic.attribution import compute_active_slice_weff
 
-__all__ = ["MEASURES_OF_CLASSIFIERS", "Evaluation", "all_logits", "compute_active_slice_weff", "dla_errors", "evaluate"]
-
-MEASURES_OF_CLASSIFIERS = tuple(declared("classification"))
+__all__ = ["Evaluation", "all_logits", "compute_active_slice_weff", "dla_errors", "evaluate"]

@@ -50,7 +50,7 @@ class Memory:
         settings = {key: value for key, value in asdict(scope.config).items() if key not in without}
         of = [
             *(self.model, self.data, measure.name, measure.version, measure.sources(scope)),
-            *(scope.share, scope.seed, scope.frozen is not None, settings),
+            *(scope.share, scope.seed, measure.needs_frozen and scope.frozen is not None, settings),
         ]
         return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -83,6 +83,11 @@ def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) ->
         measure.check(scope)
 
 
+def needs_frozen(config: EvaluationConfig, task: str) -> bool:
+    """Whether a measure asked for compares with the untrained backbone."""
+    return any(measure.needs_frozen for measure in chosen_measures(config, task))
+
+
 @torch.no_grad()
 def evaluate(
     model: LexicalModel,
@@ -102,18 +107,20 @@ def evaluate(
         frozen: the backbone untrained.
         seed: draws random tokens and pairs, never texts.
         advance: is told of every text that is done, for a progress bar.
-        memory: what was measured before of the same model on the same data, which is not measured again.
+        memory: what was measured before of the same model on the same data, which is not measured again, and is told
+            again whether or not it was asked for.
     """
     model.eval()
     rows, _ = sampled(len(task), config.max_samples)
     sample = rows[sampled(len(rows), SAMPLE_TEXTS)[0]]
     scope = Scope(model, task, config, share, frozen, seed, rows, sample)
-    measures = [measure for measure in chosen_measures(config, task.name) if measure.is_wanted(scope)]
-    for measure in measures:
+    chosen, every = chosen_measures(config, task.name), chosen_measures(replace(config, measures=None), task.name)
+    for measure in chosen:
         measure.check(scope)
-    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in measures}
-    instances = {measure: measure(scope) for measure in measures}
-    _feed(scope, [instances[measure] for measure in measures if remembered[measure] is None], advance)
+    wanted = [measure for measure in every if measure.is_wanted(scope)]
+    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in wanted}
+    instances = {measure: measure(scope) for measure in wanted if measure in chosen or remembered[measure] is not None}
+    _feed(scope, [instance for measure, instance in instances.items() if remembered[measure] is None], advance)
     results: dict[type[Measure[Any]], Any] = {}
     findings: list[str] = []
     for measure, instance in instances.items():
@@ -159,7 +166,7 @@ def _feed(scope: Scope, measures: Sequence[Measure[Any]], advance: Callable[[int
     task, texts = scope.task, np.arange(len(scope.task))
     scope.logits = torch.zeros(len(task.labels), len(scope.model.labels))
     if not task.decided_at_once and measures:
-        _predict(scope, texts, every)
+        _predict(scope, texts, every, (lambda texts: None) if explained else advance)
         scope.classes = task.decide_classes(scope.logits)
         if explained:
             _explain(scope, scope.rows, explained, advance=advance)
@@ -198,9 +205,10 @@ def _explain(
         else:
             assert scope.classes is not None
             classes = torch.from_numpy(scope.classes[batch.places]).to(scope.model.device)
-        seen = Seen(batch, state, classes, compute_attribution_tensor(state, classes))
-        for measure in measures:
-            measure.update(seen)
+        if measures:
+            seen = Seen(batch, state, classes, compute_attribution_tensor(state, classes))
+            for measure in measures:
+                measure.update(seen)
         advance(len(batch.rows))
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from splade.evaluation.measures import declared
 from splade.evaluation.run import Evaluation
 from splade.evaluation.run import evaluate as evaluate_tagging
 
-__all__ = ["MEASURES_OF_TAGGERS", "Evaluation", "evaluate_tagging"]
-
-MEASURES_OF_TAGGERS = tuple(declared("tagging"))
+__all__ = ["Evaluation", "evaluate_tagging"]

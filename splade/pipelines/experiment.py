@@ -11,9 +11,8 @@ from rich.console import Console
 
 from splade.config.schema import Config
 from splade.models.saving import library_versions
-from splade.models.starting_point import load_backbone
 from splade.pipelines.dense import train_dense_baseline
-from splade.pipelines.measurement import evaluate_model, run_memory
+from splade.pipelines.measurement import evaluate_model, frozen_backbone, run_memory
 from splade.pipelines.outputs import training_record, write_outputs
 from splade.pipelines.preparation import PreparedRun, prepare
 from splade.run_folder import begin_anew, fingerprint, held, remove_other_results, write_config
@@ -60,9 +59,10 @@ def _train(config: Config, *, resume: bool, overwrite: bool, console: Console | 
         asked, advice = "cross-entropy", "Train longer"
         if asks_for_sparsity(RECIPES.get(config.training.recipe), config.training):
             asked, advice = "cross-entropy and sparsity", "Train longer, or raise training.active_target"
+        but = f", though with {' and '.join(outcome.lacking)}" if outcome.lacking else ""
         run.notes.append(
-            f"No validated checkpoint satisfied the constraint on {asked}; the most accurate one of the circuit phase "
-            f"was kept. {advice}."
+            f"No validated weights satisfied the constraint on {asked}; those of the best {run.validation.figure} in "
+            f"the circuit phase were kept{but}. {advice}."
         )
     return TrainedRun(run, outcome, model_hash)
 
@@ -84,11 +84,9 @@ def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: C
     if not run.accelerator.is_main_process:
         return {}
     began = time.perf_counter()
-    frozen, _ = load_backbone(config.model.name, revision=config.model.revision)
+    frozen = frozen_backbone(config, run.model.device)
     memory = run_memory(config, trained.model_hash, run.test)
-    measured = evaluate_model(
-        run.model, run.test, config, frozen=frozen.to(run.model.device), console=console, memory=memory
-    )
+    measured = evaluate_model(run.model, run.test, config, frozen=frozen, console=console, memory=memory)
     results = _results(trained, measured, eval_seconds=time.perf_counter() - began, peak_mb=peak)
     if dense is not None:
         results |= {"dense": dense, f"dense_{run.test.figure}": dense[run.test.figure]}

@@ -8,13 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
+from splade.errors import ConfigError
 from splade.evaluation.measures import MEASURES
 from splade.evaluation.memory import Memory
-from splade.evaluation.run import evaluate
+from splade.evaluation.run import evaluate, needs_frozen
 from splade.models.backbone import Backbone
 from splade.models.folder import saved_hash
 from splade.models.lexical_sae import LexicalSAE
@@ -51,6 +53,13 @@ def evaluate_model(
     return evaluation.to_json() | ({"removed_tokens": removed} if removed else {})
 
 
+def frozen_backbone(config: Config, device: torch.device) -> Backbone | None:
+    """The backbone of the settings as it was before training, if anything that is measured compares with it."""
+    if not needs_frozen(config.evaluation, config.task):
+        return None
+    return load_backbone(config.model.name, revision=config.model.revision)[0].to(device)
+
+
 def run_memory(config: Config, model_hash: str, task: Task) -> Memory:
     """Where a run keeps what was measured of its model on a task."""
     data = hashlib.sha256()
@@ -84,13 +93,19 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     dataset = load_dataset(config.data, config.seed, config.task)
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
-    frozen, _ = load_backbone(config.model.name, revision=config.model.revision)
     memory = run_memory(config, saved_hash(folder / "model"), test)
-    measured = evaluate_model(model, test, config, frozen=frozen.to(model.device), console=console, memory=memory)
+    frozen = frozen_backbone(config, model.device)
+    measured = evaluate_model(model, test, config, frozen=frozen, console=console, memory=memory)
+    some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left
+    if some and measured["evaluated"] != earlier.get("evaluated"):
+        raise ConfigError(
+            f"evaluation.measures asks for some measures on {measured['evaluated']:,} texts, but the others in "
+            f"{folder} are of {earlier.get('evaluated'):,} (evaluation.max_samples); leave one of the two settings as "
+            "it was."
+        )
     seconds = earlier["seconds"] | {"eval": time.perf_counter() - began}
     notes = [note for note in earlier["notes"] if note not in earlier.get("findings", [])] + measured["findings"]
     of_run = {"fingerprint": fingerprint(config, dataset), "seconds": seconds, "notes": notes}
-    some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left
     results = (merged(earlier, measured) if some else earlier | measured) | of_run
     write_outputs(folder, config, results, model, test)
     write_config(config)  # last: until then it says how the results that are there were measured

@@ -18,8 +18,7 @@ from splade.data.loader import load_test_split
 from splade.errors import BackboneError, ConfigError, DataError
 from splade.models.folder import file_hash
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.starting_point import load_backbone
-from splade.pipelines.measurement import evaluate_model
+from splade.pipelines.measurement import evaluate_model, frozen_backbone
 from splade.task_description import describe
 from splade.tasks import TASKS
 
@@ -73,7 +72,7 @@ def evaluate_saved(
     notes = [*test.notes, *task.cut_note("test", max_length)]
     frozen = None
     try:
-        frozen = load_backbone(model.config.name, revision=model.config.revision)[0].to(model.device)
+        frozen = frozen_backbone(replace(settings, task=model.task, model=model.config), model.device)
     except BackboneError as error:  # a model must be measurable without the hub it came from
         notes.append(f"grounding.frozen_share was left out: {error}")
     results = evaluate_model(model, task, settings, frozen=frozen, console=console or Console(quiet=True))

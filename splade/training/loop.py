@@ -29,7 +29,7 @@ from splade.training.optim import trainable
 from splade.training.processes import Processes
 from splade.training.progress import TrainingProgress
 from splade.training.resume import capture, restore
-from splade.training.selection import Selection, satisfies
+from splade.training.selection import Selection, shortcomings
 from splade.training.step import Learner, StepResult
 from splade.training.validation import Validation, validate
 
@@ -51,6 +51,8 @@ class TrainingOutcome:
     """The step whose weights the model has."""
     satisfied: bool
     """Whether those weights satisfy the constraint."""
+    lacking: tuple[str, ...]
+    """What it asks for and they do not have; of weights from before a resumption not known."""
     validation: dict[str, float]
     """Their figures on the validation split."""
     stopped_early: bool
@@ -196,6 +198,7 @@ class Trainer:
             tau=self.learner.geco.tau,
             kept_step=best.step,
             satisfied=best.satisfied,
+            lacking=best.lacking,
             validation=Validation(self.validation_task.figure, best.score, best.ce, best.active).figures(),
             stopped_early=stopped,
         )
@@ -211,13 +214,15 @@ class Trainer:
 
     def _validate_and_select(self, progress: TrainingProgress) -> bool:
         """Validate, keep the weights if they are the best so far; whether patience has run out."""
+        decision = "not kept, the circuit phase is to come"
         with self.learner.evaluating():
             validation = self.validate()
             if self.phase == "circuit" or not self.recipe.has_circuit_phase:
-                satisfied = satisfies(validation.active, self.recipe, self.learner.geco, self.config)
-                self.selection.consider(self.model, self.step, validation, satisfied)
-        self.history.write({"step": self.step, "phase": self.phase, "validation": validation.figures()})
-        progress.say(f"step {self.step}: validation {validation}")
+                lacking = shortcomings(validation.active, self.recipe, self.learner.geco, self.config)
+                decision = self.selection.consider(self.model, self.step, validation, lacking)
+        line = {"step": self.step, "phase": self.phase, "validation": validation.figures(), "weights": decision}
+        self.history.write(line)
+        progress.say(f"step {self.step}: validation {validation}; {decision}")
         return self.selection.out_of_patience
 
     def _log(self) -> dict[str, Any]:

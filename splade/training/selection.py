@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -27,6 +28,8 @@ class Candidate:
     ce: float = math.inf
     active: float = math.nan
     weights: dict[str, Tensor] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
+    """What the constraint asks for and they do not have."""
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -34,7 +37,7 @@ class Candidate:
         return self.satisfied, self.score, -self.ce
 
     def figures(self) -> dict[str, float | int | bool]:
-        """Everything but the weights."""
+        """What they are compared by, and after how many steps."""
         return {name: getattr(self, name) for name in ("step", "satisfied", "score", "ce", "active")}
 
 
@@ -51,24 +54,35 @@ class Selection:
     def out_of_patience(self) -> bool:
         return self.patience is not None and self.stale >= self.patience
 
-    def consider(self, model: Model, step: int, validation: Validation, satisfied: bool) -> None:
-        """Keep a copy of the model's weights if none were better."""
-        candidate = Candidate(step, satisfied, validation.score, validation.ce, validation.active)
+    def consider(self, model: Model, step: int, validation: Validation, lacking: Sequence[str] = ()) -> str:
+        """Keep a copy of the model's weights if none were better; `lacking`: their `shortcomings`. Returns what was
+        decided, and why."""
+        candidate = Candidate(step, not lacking, validation.score, validation.ce, validation.active)
+        has = f"; the weights have {' and '.join(lacking)}" if lacking else ""
         if candidate.rank > self.best.rank:
             candidate.weights = {name: p.detach().clone() for name, p in trainable(model).items()}
+            candidate.lacking = tuple(lacking)
             self.best, self.stale = candidate, 0
-        else:
-            self.stale += 1
+            return f"kept{has}"
+        self.stale += 1
+        return f"not kept, step {self.best.step} is better{has}"
 
 
-def satisfies(active: float, recipe: Recipe, geco: GECOController, config: TrainingConfig) -> bool:
-    """Whether CE ≤ τ holds (on average, with some slack) and the model is as sparse as it should be, if it should."""
+def shortcomings(active: float, recipe: Recipe, geco: GECOController, config: TrainingConfig) -> list[str]:
+    """What the constraint asks for and weights do not have: CE ≤ τ (on average, with some slack), and, if anything
+    presses on them, few active tokens. Empty: the constraint is satisfied."""
     if not recipe.has_circuit_phase:
-        return True
+        return []
     slack = CONSTRAINT_SLACK if config.target_accuracy is None else TARGET_SLACK
-    holds = geco.gap is not None and geco.gap <= slack
-    sparse = active <= SPARSE_ENOUGH * config.active_target
-    return holds and (sparse or not asks_for_sparsity(recipe, config))
+    most = SPARSE_ENOUGH * config.active_target
+    lacking = []
+    if geco.gap is None:
+        lacking.append("no step of the circuit phase")
+    elif geco.gap > slack:
+        lacking.append(f"a cross-entropy {geco.gap:.0%} above its limit, where {slack:.0%} is allowed")
+    if asks_for_sparsity(recipe, config) and not active <= most:
+        lacking.append(f"{active:.1f} active tokens, where {most:.1f} are allowed")
+    return lacking
 
 
 def asks_for_sparsity(recipe: Recipe, config: TrainingConfig) -> bool:

@@ -60,7 +60,7 @@ def odd() -> Iterator[type[OddMeasure]]:
     MEASURES.register("odd")(OddMeasure)
     OddMeasure.updates, OddMeasure.version = 0, 1
     yield OddMeasure
-    del MEASURES._entries["odd"]
+    MEASURES.unregister("odd")
 
 
 @pytest.fixture(scope="module")

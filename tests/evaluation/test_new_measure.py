@@ -52,7 +52,7 @@ def toy_measure() -> Iterator[type[Measure[Surprise]]]:
             return [f"The toy measure found {result.surprise:.3f}."]
 
     yield ToyMeasure
-    del MEASURES._entries["surprise"]
+    MEASURES.unregister("surprise")
 
 
 def test_a_new_measure_is_shown_everywhere(
