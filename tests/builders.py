@@ -227,6 +227,23 @@ def build_model(
     return model.eval()
 
 
+class Wrapper(nn.Module):
+    """A model with another inside, which answers for it."""
+
+    def __init__(self, inside: LexicalSAE) -> None:
+        super().__init__()
+        self.inside = inside
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("inside"), name)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Any:
+        return self.inside(input_ids, attention_mask)
+
+
 def encode(model: LexicalSAE, texts: list[str]) -> tuple[Tensor, Tensor]:
     """Token ids and attention mask (B, L), padded to the longest text."""
     batch = model.tokenizer(texts, return_tensors="pt", padding=True, truncation=True, max_length=model.max_length)

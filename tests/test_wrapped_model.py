@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 from splade.config.schema import EvaluationConfig, TrainingConfig
 from splade.data.types import TaggedSplit, TextSplit
@@ -15,28 +14,11 @@ from splade.inference import explain_batch, predict_batch
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask, TaggingTask, Task
 from splade.training.loop import Trainer
-from tests.builders import TAGS, build_model, tagged_sentences, toy_reviews
+from tests.builders import TAGS, Wrapper, build_model, tagged_sentences, toy_reviews
 
 SETTINGS = TrainingConfig(
     learning_rate=1e-3, head_learning_rate=1e-2, lr_warmup_steps=2, active_target=10.0, eval_every=4, max_steps=12
 )
-
-
-class Wrapper(nn.Module):
-    """Answers by the model inside."""
-
-    def __init__(self, model: LexicalSAE) -> None:
-        super().__init__()
-        self.inside = model
-
-    def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("inside"), name)
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor):  # type: ignore[no-untyped-def]
-        return self.inside(input_ids, attention_mask)
 
 
 def task_of(model: LexicalSAE, name: str, size: int, seed: int) -> Task:

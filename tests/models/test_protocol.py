@@ -6,31 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.models.backbone import Backbone
-from splade.models.lexical_sae import LexicalSAE
 from splade.models.protocol import LexicalModel, Model, is_lexical
 from splade.models.roles import tensor_roles
-from tests.builders import build_backbone_folder, build_model, encode
-
-
-class Wrapper(nn.Module):
-    """A model with another inside, which answers for it."""
-
-    def __init__(self, model: LexicalSAE) -> None:
-        super().__init__()
-        self.inside = model
-
-    def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("inside"), name)
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor):  # type: ignore[no-untyped-def]
-        return self.inside(input_ids, attention_mask)
+from tests.builders import Wrapper, build_backbone_folder, build_model, encode
 
 
 def members(protocol: type) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from splade.circuits.core import CircuitState
 from splade.circuits.metrics import CompletenessMeter
@@ -20,24 +20,7 @@ from splade.models.sparse import SparseRows
 from splade.tasks import ClassificationTask
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS
-from tests.builders import build_model, toy_reviews
-
-
-class Wrapper(nn.Module):
-    """Answers for the model inside it, as a model with suppressed words does."""
-
-    def __init__(self, inside: LexicalSAE):
-        super().__init__()
-        self.inside = inside
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(super().__getattr__("inside"), name)
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Any:
-        return self.inside(input_ids, attention_mask)
+from tests.builders import Wrapper, build_model, toy_reviews
 
 
 class WithoutToken(Wrapper):
