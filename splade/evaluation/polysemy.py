@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from splade.data.batching import collate, encode_texts
+from splade.data.batching import collate, encode_texts, longest_first
 from splade.data.types import Columns
 from splade.errors import DataError
 from splade.models.lexical_sae import LexicalSAE
@@ -123,11 +123,9 @@ def _at_words(
     encoded = encode_texts(texts, model.tokenizer, model.max_length)
     places = [_place(model, text, span) for text, span in zip(texts, spans, strict=True)]
     out: list[_Word | None] = [None] * len(texts)
-    order = np.argsort(-encoded.lengths, kind="stable")
     senses = model.encoder.senses
     silent = model.encoder.supports[0].excluded  # (V,): a row of its own would make a stop word speak
-    for start in range(0, len(order), SENTENCES_AT_A_TIME):
-        rows = order[start : start + SENTENCES_AT_A_TIME]
+    for rows in longest_first(encoded.lengths, SENTENCES_AT_A_TIME):
         ids, mask = (each.to(model.device) for each in collate(encoded, rows, model.tokenizer.pad_token_id or 0))
         sequence = model(ids, mask)
         groups = torch.full_like(ids, -1)  # each word is its own row, so that no other word competes for its tokens

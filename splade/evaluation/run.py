@@ -21,7 +21,7 @@ from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import Backbone
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
-from splade.tasks import Batch, Task
+from splade.tasks import Batch, Task, read
 
 SAMPLE_TEXTS = 256
 """Texts that slow measures look at, a fixed sample; the number used is in the results."""
@@ -147,10 +147,9 @@ def sampled(rows: int, most: int) -> tuple[np.ndarray, np.ndarray]:
 @torch.no_grad()
 def all_logits(model, task: Task, batch_size: int) -> Tensor:  # type: ignore[no-untyped-def]
     """(N, C) in the order of the task's labels, on the processor; for any model with `classify` or `tag`."""
-    model.eval()
     out = torch.zeros(len(task.labels), len(model.labels))
-    for batch in task.in_order(batch_size, next(model.parameters()).device):
-        out[torch.from_numpy(batch.places)] = task.predict(model, batch).logits.cpu()
+    for batch, state in read(model, task, batch_size):
+        out[torch.from_numpy(batch.places)] = state.logits.cpu()
     return out
 
 
@@ -183,9 +182,8 @@ def _predict(
     scope: Scope, texts: np.ndarray, every: Sequence[Measure[Any]], advance: Callable[[int], None] = lambda texts: None
 ) -> None:
     """Predict some texts for the measures of every row."""
-    for batch in scope.task.in_order(scope.config.batch_size, scope.model.device, texts):
-        _note(scope, batch, scope.task.predict(scope.model, batch), every)
-        advance(len(batch.rows))
+    for batch, state in read(scope.model, scope.task, scope.config.batch_size, texts, advance):
+        _note(scope, batch, state, every)
 
 
 def _explain(
@@ -197,8 +195,7 @@ def _explain(
     advance: Callable[[int], None] = lambda texts: None,
 ) -> None:
     """Predict some texts and explain what was decided on each row, for `measures`."""
-    for batch in scope.task.in_order(scope.config.batch_size, scope.model.device, texts):
-        state = scope.task.predict(scope.model, batch)
+    for batch, state in read(scope.model, scope.task, scope.config.batch_size, texts, advance):
         if scope.task.decided_at_once:
             _note(scope, batch, state, every)
             classes = state.logits.argmax(-1)
@@ -209,7 +206,6 @@ def _explain(
             seen = Seen(batch, state, classes, compute_attribution_tensor(state, classes))
             for measure in measures:
                 measure.update(seen)
-        advance(len(batch.rows))
 
 
 def _note(scope: Scope, batch: Batch, state: CircuitState, every: Sequence[Measure[Any]]) -> None:

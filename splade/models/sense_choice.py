@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig
-from splade.data.batching import EncodedTexts, collate
+from splade.data.batching import EncodedTexts, collate, longest_first
 from splade.errors import ConfigError
 from splade.models.backbone import Backbone
 from splade.models.vocabulary import Vocabulary
@@ -87,9 +87,8 @@ def _hidden_states(
     wanted = torch.zeros(backbone.vocab_size, dtype=torch.bool)
     wanted[tokens] = True
     states: dict[int, list[Tensor]] = {token: [] for token in tokens}
-    ordered = rows[np.argsort(-texts.lengths[rows], kind="stable")]
-    for start in range(0, len(ordered), 64):
-        ids, mask = collate(texts, ordered[start : start + 64], tokenizer.pad_token_id or 0)
+    for part in longest_first(texts.lengths[rows], 64):
+        ids, mask = collate(texts, rows[part], tokenizer.pad_token_id or 0)
         hidden = backbone(ids.to(device), mask.to(device)).float().cpu()  # (B, L, d)
         for text, place in (wanted[ids] & (mask > 0)).nonzero().tolist():
             kept = states[int(ids[text, place])]
