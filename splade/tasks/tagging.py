@@ -79,6 +79,7 @@ class TaggingTask(Task):
     ) -> list[ExplainedText]:
         """The words of entities, or word number `word` of every text; see `splade.tagging.explain_tags_batch`."""
         batch_size = whole_number(batch_size, "batch_size", 1)
+        word = None if word is None else whole_number(word, "word", 0)
         sentences = [as_sentence(text) for text in texts]
         task = cls.unlabelled([sentence.words for sentence in sentences], model)
         return explain_sentences(model, task, sentences, batch_size, word=word, target=target, context=context)
