@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from splade.circuits.metrics import Separation as SeparationResult
-from splade.circuits.metrics import SeparationMeter
+from splade.circuits.metrics import SeparationMeter, SeparationResult
 from splade.evaluation.figure import COSINE, SIZE_COSINE, Cell, Figure, Grid, Results, Table, find
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 
