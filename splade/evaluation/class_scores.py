@@ -251,8 +251,8 @@ class ClassScoreMeasure(ScoreMeasure[ClassScores]):
             "per_class",
             "per_class.<label>.{precision,recall,f1,support,predicted}",
             "Labels",
-            "The same label by label, in the model's order; `support` texts have the label, `predicted` were given it; "
-            "a share of nothing is 0.",
+            "Precision, recall and F1 label by label, in the model's order; `support` texts have the label, "
+            "`predicted` were given it; a share of nothing is 0.",
             class_table,
             brief=MANY,
         ),

@@ -127,7 +127,7 @@ class EntityScoreMeasure(ScoreMeasure[EntityScores]):
             "per_type",
             "per_type.<type>.{f1,precision,recall,support}",
             "Types",
-            "The same by type; `support` entities there are.",
+            "F1, precision and recall by type of entity; `support` entities there are.",
             type_table,
             brief=12,
         ),

@@ -50,7 +50,9 @@ class SelfActivation(Measure[SelfActivationResult]):
             better="higher",
         ),
     )
-    keys = (Key("grounding.texts", "texts that the two were measured on, a sample that is the same for every seed"),)
+    keys = (
+        Key("grounding.texts", "texts of `self_activation` and `frozen_share`, a sample that every seed has in common"),
+    )
 
     def __init__(self, scope: Scope):
         super().__init__(scope)
