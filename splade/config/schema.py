@@ -258,7 +258,8 @@ class EvaluationConfig(OpenSection):
     """What is measured after training, always on the test split."""
 
     measures: Annotated[list[str], Choices("measure")] | None = None
-    """Names of the measures to take, such as ``completeness``; null: all that are for the task."""
+    """The measures to take, one name or several joined (``identity,completeness``, or a list); null: all that are for
+    the task."""
     dense_baseline: Flag = False
     """Also train the same backbone with an ordinary head, on the same data and budget."""
     batch_size: PositiveInt = 64
