@@ -10,14 +10,13 @@ from torch import Tensor
 
 from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.data.batching import collate
-from splade.data.given import Given, given_sentences, whole_number
+from splade.data.given import BATCH_SIZE, Given, given_sentences, whole_number
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
 from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import TAGGING
 from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
-from splade.tasks.reader import BATCH_SIZE
 from splade.tasks.sentences import as_sentence, explain_sentences, tag_sentences
 
 CIRCUIT_WORDS = 256
