@@ -16,11 +16,10 @@ from splade.attribution.explanation import NO_WORD, Explanation
 from splade.attribution.prediction import Prediction
 from splade.attribution.span_aggregation import check_spans
 from splade.config.schema import Task
-from splade.data.given import Series, given_labels, given_texts, one_text
+from splade.data.given import BATCH_SIZE, Series, given_labels, given_texts, one_text
 from splade.errors import DataError, ModelError, nearest
 from splade.models.lexical_sae import LexicalSAE, check_task
 from splade.tasks import TASKS
-from splade.tasks.reader import BATCH_SIZE
 
 __all__ = [
     "BATCH_SIZE",
@@ -50,17 +49,21 @@ def explain(
     texts: Series | Iterable[Any],
     target: str | None = None,
     batch_size: int = BATCH_SIZE,
-    **options: Any,
+    *,
+    word: int | None = None,
+    context: bool = False,
 ) -> Any:
     """Why the model says it: an `Explanation` of each text, of a tagger an `ExplainedText`.
 
-    `target`: the label to explain in the place of the predicted one. `options`: those of the task, which are `word` and
-    `context` of `splade.tagging.explain_tags_batch`.
+    `target`: the label to explain in the place of the predicted one. `word` and `context` are for taggers, see
+    `splade.tagging.explain_tags_batch`.
     """
     task = TASKS.get(_loaded(model).task)
     given = task.given(texts)
     check_target(model, target)
-    return given.answers(task.explain_texts(model, given.items, target=target, batch_size=batch_size, **options))
+    return given.answers(
+        task.explain_texts(model, given.items, target=target, batch_size=batch_size, word=word, context=context)
+    )
 
 
 def predict_proba(model: LexicalSAE, texts: Series | Iterable[str], batch_size: int = BATCH_SIZE) -> np.ndarray:

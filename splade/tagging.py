@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import overload
 
 from splade.attribution.tagged import ExplainedText, TaggedText
-from splade.data.given import Sentence, Series, one_sentence, whole_number
+from splade.data.given import Sentence, Series, one_sentence
 from splade.errors import DataError
 from splade.inference import BATCH_SIZE, check_model, explain, predict
 from splade.models.lexical_sae import LexicalSAE
@@ -98,5 +98,4 @@ def explain_tags_batch(
         context: also estimate which other words moved each decision; a forward pass for each word of a text.
     """
     check_model(model, "tagging")
-    word = None if word is None else whole_number(word, "word", 0)
     return explain(model, texts, target, batch_size, word=word, context=context)

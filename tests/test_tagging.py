@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -196,10 +197,11 @@ class TestExplain:
         with pytest.raises(ModelError, match=r"no label 'B-LO'.* Did you mean 'B-LOC'\?"):
             explain_tags(model, TEXT, target="B-LO")
 
-    @pytest.mark.parametrize("word", [-1, 1.0, True, "1"])
+    @pytest.mark.parametrize("word", [-1, 1.5, True, "Gerry"])
     def test_a_word_is_a_whole_number(self, model: LexicalSAE, word: object) -> None:
-        with pytest.raises(ConfigError, match=r"word is .*, but a whole number from 0 on was expected"):
-            explain_tags(model, TEXT, word=word)  # type: ignore[arg-type]
+        for ask in (partial(explain_tags, model, TEXT), partial(model.explain, [TEXT])):
+            with pytest.raises(ConfigError, match=r"word is .*, but a whole number from 0 on was expected"):
+                ask(word=word)  # type: ignore[operator]
         assert len(explain_tags(model, TEXT, word=np.int64(1)).explained) == 1  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("call", [tag_batch, explain_tags_batch])

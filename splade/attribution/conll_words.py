@@ -39,7 +39,7 @@ _WORD = re.compile(
 )
 
 
-def split_words(text: str) -> list[tuple[int, int]]:
+def conll_word_spans(text: str) -> list[tuple[int, int]]:
     """Character spans of the words of a text, in order; all that lies between them is white space or invisible.
 
     Punctuation stands apart, as do the endings of contractions ("do n't", "China 's"). A word keeps its inner hyphens,

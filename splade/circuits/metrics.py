@@ -73,7 +73,7 @@ class CompletenessMeter(Generic[Size]):
 
 
 @dataclass(frozen=True)
-class Separation:
+class SeparationResult:
     """Circuits of different classes against those of one class, as attributions with their sign, as their sizes, which
     say how much a word matters whichever way it speaks, and as sets.
 
@@ -131,11 +131,11 @@ class SeparationMeter:
             if tokens:
                 self._circuits[int(classes[row])].append(frozenset(tokens))
 
-    def result(self, seed: int = 0) -> Separation:
+    def result(self, seed: int = 0) -> SeparationResult:
         present = (self._counts > 0).nonzero(as_tuple=True)[0]
         sizes = self._sizes[present]  # (C, V)
         tops = [frozenset(row.topk(min(CLASS_CIRCUIT, int((row > 0).sum()))).indices.tolist()) for row in sizes]
-        return Separation(
+        return SeparationResult(
             cosine=self._between(self._signed[present]),
             jaccard=_mean([_jaccard(*pair) for pair in combinations(tops, 2)]),
             within_cosine=self._within(self._signed),

@@ -53,9 +53,9 @@ class SparsityLoss(nn.Module, ABC):
         return (active > self.target).float() * self.pressure(state, gate) + self.crowding(state, gate)
 
     def crowding(self, state: CircuitState, gate: ThresholdGate) -> Tensor:
-        """(R,) Σ_j s_j/(unit·target) over a row's active tokens j beyond its CROWDED·target strongest."""
+        """(R,) Σ_j s_j/(unit·target) over a row's active tokens j beyond its CROWDED·target most active."""
         rows = state.rows
-        beyond = (rows.value > 0) & ~rows.strongest(round(CROWDED * self.target))
+        beyond = (rows.value > 0) & ~rows.most_active(round(CROWDED * self.target))
         return rows.sum_rows(rows.value * beyond) / (gate.unit * self.target)
 
     @abstractmethod

@@ -30,7 +30,11 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
-    """Measure a saved model on a test split."""
+    """Measure a saved model on a test split.
+
+    To take only some of the measures, name them: --set evaluation.measures=identity,completeness; docs/settings.md
+    lists them all.
+    """
     check_model_folder(model)
     with startup():  # seconds of imports, once it is known that there is a model
         from splade.pipelines.saved_model import evaluate_saved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -47,15 +47,14 @@ def explain(
 
     A tagger is explained word by word: each word of an entity, or the one that --word asks for.
     """
-    asked: dict[str, Any] = {} if word is None else {"word": word}
-    asked |= {"context": True} if context else {}
-    loaded = load_model(model, topk, for_tagger=bool(asked))
+    loaded = load_model(model, topk, for_tagger=word is not None or context)
     from splade import inference  # after the model: loading it is what takes the time
     from splade.cli.printers import PRINTERS
 
     printer, cut, without_word = PRINTERS.get(loaded.task), 0, 0
     given = texts_for(loaded, texts, file, column, encoding)
-    for number, answer in enumerate(answers(given, partial(inference.explain, loaded, target=target, **asked))):
+    asked = partial(inference.explain, loaded, target=target, word=word, context=context)
+    for number, answer in enumerate(answers(given, asked)):
         cut += answer.cut
         if word is not None and not answer.explained:
             without_word += 1

@@ -29,7 +29,7 @@ Encoding = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
 TopK = Annotated[
     int | None,
-    typer.Option("--topk", min=0, help="Taggers: the most tokens that a word keeps, its strongest; 0: all."),
+    typer.Option("--topk", min=0, help="Taggers: how many tokens a word may keep, its most active ones; 0: all."),
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. May be repeated.")]

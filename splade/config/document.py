@@ -34,7 +34,7 @@ def _tables(prefix: str, values: Any, schema: dict[str, Any], definitions: dict[
             nested = definitions[type(value).__name__]
             inner += _tables(f"{prefix}{field.name}.", value, nested, definitions)
             continue
-        choices = described.get("enum") or next((o["enum"] for o in described.get("anyOf", []) if "enum" in o), None)
+        choices = _choices(described)
         meaning = " ".join(described.get("description", "").split()).replace("|", "\\|")
         if choices:
             meaning += f" Choices: {', '.join(map(str, choices))}."
@@ -42,6 +42,12 @@ def _tables(prefix: str, values: Any, schema: dict[str, Any], definitions: dict[
     title = prefix.rstrip(".") or "top level"
     intro = " ".join(schema.get("description", "").split())
     return [f"\n## {title}\n\n{intro}\n\n| key | default | meaning |\n|---|---|---|\n", *rows, *inner]
+
+
+def _choices(described: dict[str, Any]) -> list[Any] | None:
+    """What a value, or each of a list of them, may be; None: there is no list of it."""
+    forms = [described, *described.get("anyOf", [])]
+    return next((form["enum"] for whole in forms for form in (whole, whole.get("items", {})) if "enum" in form), None)
 
 
 if __name__ == "__main__":

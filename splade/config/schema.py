@@ -131,7 +131,7 @@ class ModelConfig(OpenSection):
     """What a word that the tokenizer splits is tagged by: its ``first`` piece, as most taggers do, or ``all`` of them,
     pooled as the positions of a text are."""
     topk_per_position: NonNegativeInt = 0
-    """Tagging, after training only: the most active tokens that a word keeps, its strongest; 0: all."""
+    """Tagging, after training only: how many active tokens a word may keep, its most active ones; 0: all."""
     head: Head = "tied_mlp"
     """How the sparse vector becomes logits: ``relu_mlp`` has a weight vector a word, ``tied_mlp`` derives it from the
     word's frozen embedding, so that near synonyms speak alike, ``bcos`` is a B-cos network: no bias, every unit scaled
@@ -258,7 +258,8 @@ class EvaluationConfig(OpenSection):
     """What is measured after training, always on the test split."""
 
     measures: Annotated[list[str], Choices("measure")] | None = None
-    """Names of the measures to take, such as ``completeness``; null: all that are for the task."""
+    """The measures to take, one name or several joined (``identity,completeness``, or a list); null: all that are for
+    the task."""
     dense_baseline: Flag = False
     """Also train the same backbone with an ordinary head, on the same data and budget."""
     batch_size: PositiveInt = 64

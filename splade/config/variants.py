@@ -25,6 +25,7 @@ it is registered. Who needs a variant's settings without making it asks the sect
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
@@ -94,10 +95,13 @@ class Choice:
 
 
 class Choices(Choice):
-    """Annotates a list of one or more different variants of some kind, which text may name joined by ``+``."""
+    """Annotates a list of one or more different variants of a kind, which text may name joined by ``+`` or commas."""
+
+    def names(self) -> list[str]:
+        return sorted(super().names())
 
     def split(self, value: object) -> object:
-        return [name.strip() for name in value.split("+")] if isinstance(value, str) else value
+        return [name.strip() for name in re.split("[+,]", value)] if isinstance(value, str) else value
 
     def check_different(self, names: list[str]) -> list[str]:
         if not names or len(set(names)) < len(names):

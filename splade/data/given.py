@@ -19,6 +19,9 @@ from splade.errors import ConfigError, DataError, listed, nearest
 Sentence = str | Sequence[str]
 """What a tagger reads as one text: a string, or its words."""
 
+BATCH_SIZE = 32
+"""Texts read at a time unless a caller says otherwise."""
+
 TABLES = {
     "pandas": {"DataFrame"},
     "polars": {"DataFrame", "LazyFrame"},

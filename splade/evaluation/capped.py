@@ -1,4 +1,4 @@
-"""Capped taggers: what does it cost to keep only a word's strongest tokens?"""
+"""Capped taggers: what does it cost to keep only a word's most active tokens?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOP_K = (20, 200)
 
 @dataclass(frozen=True)
 class CappedAt:
-    """A tagger whose words keep only their strongest active tokens."""
+    """A tagger whose words keep only their most active tokens."""
 
     f1: float
     active_tokens: float
@@ -41,7 +41,7 @@ def _figure(k: int) -> Figure:
     return Figure(
         f"topk_per_position.{k}.f1",
         f"entity F1, {k} tokens",
-        f"When no word may keep more than its {k} strongest tokens.",
+        f"When no word may keep more than its {k} most active tokens.",
         better="higher",
         headline=True,
         beside=beside("{} of words had more", f"topk_per_position.{k}.capped"),
@@ -67,7 +67,7 @@ class Capped(Measure[CappedResult]):
     keys = (
         Key(
             "topk_per_position.<k>.{f1,active_tokens,capped}",
-            "when a word keeps at most its k strongest tokens; `capped`: share of words that had more",
+            "when a word keeps at most its k most active tokens; `capped`: share of words that had more",
         ),
     )
 
@@ -80,7 +80,7 @@ class Capped(Measure[CappedResult]):
     def predicted(self, batch: Batch, state: CircuitState) -> None:
         places = torch.from_numpy(batch.places)
         for k, logits in self._logits.items():
-            kept = state.rows.select(state.rows.strongest(k))
+            kept = state.rows.select(state.rows.most_active(k))
             logits[places] = self.scope.model.decide(kept).logits.cpu()
         self._counts.append(state.rows.counts.cpu())
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from splade.evaluation.binomial import Interval, interval
 from splade.evaluation.figure import COUNT, Cell, Column, Figure, Grid, Key, Results, Table, find, is_number, percent
-from splade.evaluation.findings import listed, too_few
+from splade.evaluation.findings import first_few, too_few
 from splade.evaluation.measure import MEASURES
 from splade.evaluation.scores import ScoreMeasure
 from splade.tasks import Task
@@ -125,7 +125,7 @@ def _never_given(scores: ClassScores) -> list[str]:
     named = [f"'{name}' ({support:,} test texts)" for support, name in sorted(never, key=lambda each: -each[0])]
     if not named:
         return []
-    return [f"Never given to any text: the label {listed(named)}; train longer or on more texts with it."]
+    return [f"Never given to any text: the label {first_few(named)}; train longer or on more texts with it."]
 
 
 def _seldom_found(scores: ClassScores) -> list[str]:
@@ -141,7 +141,7 @@ def _seldom_found(scores: ClassScores) -> list[str]:
         return []
     named, mean = [text for _, text in sorted(seldom)], percent(total / len(known))
     return [
-        f"Recall is less than half of the others' for the label {listed(named)}, where the mean of all labels is "
+        f"Recall is less than half of the others' for the label {first_few(named)}, where the mean of all labels is "
         f"{mean}, which accuracy may hide: train on more texts with it, and see what they are taken for."
     ]
 
@@ -251,8 +251,8 @@ class ClassScoreMeasure(ScoreMeasure[ClassScores]):
             "per_class",
             "per_class.<label>.{precision,recall,f1,support,predicted}",
             "Labels",
-            "The same label by label, in the model's order; `support` texts have the label, `predicted` were given it; "
-            "a share of nothing is 0.",
+            "Precision, recall and F1 label by label, in the model's order; `support` texts have the label, "
+            "`predicted` were given it; a share of nothing is 0.",
             class_table,
             brief=MANY,
         ),

@@ -147,7 +147,8 @@ class Completeness(Measure[CompletenessResult]):
         Figure(
             "completeness_entities.0.1.accuracy",
             "accuracy keeping a tenth, words of entities",
-            "The same at the words of entities alone: O may be said by the bias.",
+            "Share of right tags at the words of entities when only the strongest tenth of their active tokens is "
+            "kept; the other words are left out, since the bias alone may say O.",
             column="completeness_entities",
             better="higher",
             beside=beside(RANDOM, "completeness_entities.0.1.random_accuracy"),
@@ -155,7 +156,7 @@ class Completeness(Measure[CompletenessResult]):
         Figure(
             "completeness_entities_tokens.3.accuracy",
             "accuracy keeping 3 tokens, words of entities",
-            "The same at the words of entities alone, keeping three tokens.",
+            "Share of right tags at the words of entities when only their three strongest tokens are kept.",
             better="higher",
         ),
     )
@@ -180,9 +181,13 @@ class Completeness(Measure[CompletenessResult]):
     keys = (
         Key(
             "completeness_tokens.<number>.{accuracy,kl,random_accuracy}",
-            "the same, keeping that many tokens: compares models that are not equally sparse",
+            "Keeping that many of each {unit}'s active tokens: accuracy, KL(full ‖ kept), and the accuracy of as many "
+            "random tokens; compares models that are not equally sparse.",
         ),
-        Key("completeness_entities, completeness_entities_tokens", "the same at the words of entities"),
+        Key(
+            "completeness_entities, completeness_entities_tokens",
+            "`completeness` and `completeness_tokens` at the words of entities alone.",
+        ),
     )
 
     def __init__(self, scope: Scope):

@@ -10,7 +10,7 @@ import numpy as np
 from splade.evaluation.binomial import interval
 from splade.evaluation.class_scores import ConfusionMeter, confusion_table
 from splade.evaluation.figure import COUNT, Column, Figure, Grid, Results, Table, find, rows_of
-from splade.evaluation.findings import listed, too_few
+from splade.evaluation.findings import first_few, too_few
 from splade.evaluation.measure import MEASURES
 from splade.evaluation.scores import ScoreMeasure
 from splade.tasks import TaggingTask
@@ -70,7 +70,7 @@ def entity_findings(scores: EntityScores) -> list[str]:
     """On types that are never found, and on too few entities to say."""
     missed = [f"{name} ({of.support:,})" for name, of in scores.per_type.items() if of.support and not of.recall]
     total = sum(of.support for of in scores.per_type.values())
-    notes = [f"No entity of the type {listed(missed)} was found: train longer or on more of them."] if missed else []
+    notes = [f"No entity of the type {first_few(missed)} was found: train longer or on more of them."] if missed else []
     return [
         *notes,
         *too_few(f"{total:,} entities in the test split", "recall", interval(round(scores.recall * total), total)),
@@ -127,7 +127,7 @@ class EntityScoreMeasure(ScoreMeasure[EntityScores]):
             "per_type",
             "per_type.<type>.{f1,precision,recall,support}",
             "Types",
-            "The same by type; `support` entities there are.",
+            "F1, precision and recall by type of entity; `support` entities there are.",
             type_table,
             brief=12,
         ),

@@ -23,7 +23,7 @@ def too_few(counted: str, figure: str, within: Interval) -> list[str]:
     ]
 
 
-def listed(names: Sequence[str]) -> str:
+def first_few(names: Sequence[str]) -> str:
     """The first few, and how many more."""
     more = len(names) - NAMED
     first = [*names[:NAMED], *([f"{more} more"] if more > 0 else [])]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from splade.evaluation.artefacts import Artefact, artefacts
 from splade.evaluation.figure import Figure, Key, Results, find, is_number, percent
-from splade.evaluation.findings import listed
+from splade.evaluation.findings import first_few
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.evaluation.registers import RegisterMeter
 from splade.evaluation.word_weights import WordMeter, WordWeight
@@ -27,7 +27,7 @@ class HeaviestWordsResult:
     """Heavy words of the texts that are no reasons; of a tagger none are looked for: there a word explains itself."""
 
 
-def _heaviest(results: Results) -> str | None:
+def _shown(results: Results) -> str | None:
     word = find(results, "grounding.heaviest_word") or {}
     if not is_number(word.get("share")):
         return None
@@ -47,7 +47,7 @@ class HeaviestWords(Measure[HeaviestWordsResult]):
             "heaviest word",
             "The word of the texts that most contribution comes from; is it a good reason?",
             better="lower",
-            text=_heaviest,
+            text=_shown,
         ),
     )
     keys = (
@@ -106,8 +106,8 @@ def _artefacts(artefacts: Sequence[Artefact]) -> list[str]:
         return []
     named = [f"'{one.word}' ({one.kind}; {percent(one.share)}{_mostly_for(one)})" for one in artefacts]
     return [
-        f"Contribution comes from what is hardly a reason: {listed(named)}; the model may tell where texts come from "
-        "instead of what they say: remove these from the texts and train again."
+        f"Contribution comes from what is hardly a reason: {first_few(named)}; the model may tell where texts come "
+        "from instead of what they say: remove these from the texts and train again."
     ]
 
 

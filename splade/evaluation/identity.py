@@ -51,7 +51,12 @@ class Identity(Measure[DLACheck]):
             beside=beside("mean {}", "dla.mean_error", ERROR),
         ),
         Figure(
-            "dla.mean_error", "mean error of the sum", "The same gap, on average.", ERROR, better="lower", brief=False
+            "dla.mean_error",
+            "mean error of the sum",
+            "Mean gap between a logit and the sum of its words, over every held-out {unit} and label.",
+            ERROR,
+            better="lower",
+            brief=False,
         ),
     )
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from splade.evaluation.figure import Figure, Key, Results, find, is_number, percent
-from splade.evaluation.findings import listed
+from splade.evaluation.findings import first_few
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.evaluation.word_weights import LIGHTEST, WordWeight, spoken_for
 from splade.models.sparse import SparseRows
@@ -93,7 +93,7 @@ class RegistersResult:
     """The vocabulary token that carries most; in tagging, at the words tagged as entities. None: nothing does."""
 
 
-def _heaviest(results: Results) -> str | None:
+def _shown(results: Results) -> str | None:
     """The token and its share; older results have it with the lexicon."""
     found, lexicon = find(results, "grounding.heaviest") or {}, find(results, "grounding.lexicon") or {}
     token, share = (
@@ -115,7 +115,7 @@ class Registers(Measure[RegistersResult]):
             "heaviest token",
             "The one vocabulary token that carries most; a large share would be a private code, not a reason.",
             better="lower",
-            text=_heaviest,
+            text=_shown,
         ),
     )
     keys = (
@@ -161,6 +161,6 @@ def register_findings(heaviest: Heaviest | None) -> list[str]:
     if not found:
         return []
     return [
-        f"The token {listed(found)}, so that it may stand for a label instead of its meaning: read explanations that "
-        "name it; if it is no reason, train with training.anchor=register or shut it out with suppress."
+        f"The token {first_few(found)}, so that it may stand for a label instead of its meaning: read explanations "
+        "that name it; if it is no reason, train with training.anchor=register or shut it out with suppress."
     ]

@@ -1,4 +1,4 @@
-"""Self-activation: is a word's own token the strongest at its place?"""
+"""Self-activation: is a word's own token the most active at its place?"""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ class SelfActivationResult:
     """How often a word speaks for itself."""
 
     self_activation: float
-    """Share of whole-word positions with anything active where the word's own token is the strongest."""
+    """Share of whole-word positions with anything active where the word's own token is the most active."""
     texts: int
     """Texts that this and `frozen_share` were measured on."""
 
 
-def strongest_columns(sequence: SparseSequence) -> Tensor:
+def most_active_columns(sequence: SparseSequence) -> Tensor:
     """(B, L) the column of the highest activation at each position; −1 where nothing is active."""
     position, column, value = sequence.active_pairs()
     size = sequence.input_ids.numel()
     highest = value.new_zeros(size).scatter_reduce(0, position, value, "amax")
     first = value == highest[position]
     none = sequence.encoder.vocab_size
-    strongest = torch.full((size,), none, device=column.device)
-    strongest = strongest.scatter_reduce(0, position[first], column[first], "amin")
-    return torch.where(strongest == none, -1, strongest).view_as(sequence.input_ids)
+    most_active = torch.full((size,), none, device=column.device)
+    most_active = most_active.scatter_reduce(0, position[first], column[first], "amin")
+    return torch.where(most_active == none, -1, most_active).view_as(sequence.input_ids)
 
 
 @MEASURES.register("self_activation")
 class SelfActivation(Measure[SelfActivationResult]):
-    """How often the token of a word is the strongest of those that fire there."""
+    """How often the token of a word is the most active of those that fire there."""
 
     title = "Grounding"
     section = "grounding"
@@ -46,11 +46,13 @@ class SelfActivation(Measure[SelfActivationResult]):
         Figure(
             "grounding.self_activation",
             "own word first",
-            "Of the words that are one token and where anything fires: how often that token is the strongest.",
+            "Of the words that are one token and where anything fires: how often that token is the most active.",
             better="higher",
         ),
     )
-    keys = (Key("grounding.texts", "texts that the two were measured on, a sample that is the same for every seed"),)
+    keys = (
+        Key("grounding.texts", "texts of `self_activation` and `frozen_share`, a sample that every seed has in common"),
+    )
 
     def __init__(self, scope: Scope):
         super().__init__(scope)
@@ -62,10 +64,10 @@ class SelfActivation(Measure[SelfActivationResult]):
 
     def update(self, seen: Seen) -> None:
         model, ids = self.scope.model, seen.batch.input_ids
-        strongest = strongest_columns(self.scope.task.sequence(model, seen.batch))  # (B, L)
+        most_active = most_active_columns(self.scope.task.sequence(model, seen.batch))  # (B, L)
         split = F.pad(self._goes_on[ids[:, 1:]], (0, 1))  # (B, L): the word has a piece more
-        speaks = (strongest >= 0) & self._begins[ids] & ~split
-        self._own += int((speaks & (model.encoder.base[strongest] == ids)).sum())
+        speaks = (most_active >= 0) & self._begins[ids] & ~split
+        self._own += int((speaks & (model.encoder.base[most_active] == ids)).sum())
         self._spoken += int(speaks.sum())
 
     def result(self) -> SelfActivationResult:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from splade.circuits.metrics import Separation as SeparationResult
-from splade.circuits.metrics import SeparationMeter
+from splade.circuits.metrics import SeparationMeter, SeparationResult
 from splade.evaluation.figure import COSINE, SIZE_COSINE, Cell, Figure, Grid, Results, Table, find
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 
@@ -56,7 +55,8 @@ class Separation(Measure[SeparationResult]):
         Figure(
             "separation.size_cosine",
             "cosine of sizes between classes",
-            "The same of sizes, which says whether the same words matter, whichever way they speak.",
+            "Mean cosine between the mean circuits of two classes, contributions without their signs: whether the same "
+            "words matter, whichever way they speak.",
             SIZE_COSINE,
             column="size_cosine",
             better="lower",
@@ -64,7 +64,7 @@ class Separation(Measure[SeparationResult]):
         Figure(
             "separation.within_size_cosine",
             "cosine of sizes within a class",
-            "The same between two {units} of one class.",
+            "Mean cosine between the circuits of two {units} of one class, contributions without their signs.",
             SIZE_COSINE,
             column="within_size_cosine",
         ),

@@ -91,7 +91,7 @@ class Sparsity(Measure[SparsityResult]):
         Figure(
             "active_tokens_entities.mean",
             "active tokens a {unit} of an entity",
-            "The same where there is something to explain: the many words outside any entity have fewer.",
+            "Vocabulary tokens with a say in a word of an entity, on average: the many words outside any have fewer.",
             MEAN,
             headline=True,
             beside=_beside("active_tokens_entities"),
@@ -116,7 +116,7 @@ class Sparsity(Measure[SparsityResult]):
         Key("active_tokens.{mean,p50,p95,max,histogram}", "vocabulary tokens active in a {unit}"),
         Key(
             "active_tokens_entities.{mean,p50,p95,max,histogram}",
-            "the same at the words of entities; null: there are none",
+            "vocabulary tokens active in a word of an entity; null: there are none",
         ),
         Key("vocab_size", "tokens, and further senses of some, that could be"),
     )

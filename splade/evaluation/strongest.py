@@ -23,7 +23,7 @@ class StrongestToken:
     share: float
     """… and at which share of the rows of the class that have any active token."""
     different: int
-    """How many tokens are ever the strongest."""
+    """How many tokens are ever the strongest, the one that adds most to the logit."""
     rows: int
 
 
@@ -74,7 +74,7 @@ def _table(results: Results) -> Grid | None:
 
 @MEASURES.register("strongest")
 class Strongest(Measure[StrongestResult]):
-    """The token that speaks loudest for a tag most often."""
+    """The token that most often adds most to a tag's logit."""
 
     title = "Strongest tokens"
     about = "Near 100 %, the strongest token only repeats the tag and says little of the word."
@@ -84,8 +84,8 @@ class Strongest(Measure[StrongestResult]):
             "strongest",
             "strongest.<tag>.{token,share,different,rows}",
             "Strongest for a tag",
-            "The token that speaks loudest for a tag most often, at which share of the `rows` words with that tag, and "
-            "how many tokens ever do.",
+            "The token that most often adds most to a tag's logit, at which share of the `rows` words with that tag, "
+            "and how many tokens ever do.",
             _table,
             brief=3,
         ),

@@ -127,7 +127,7 @@ class LexicalSAE(TextMethods, nn.Module):
 
     @property
     def topk_per_position(self) -> int:
-        """The most active tokens that a tagged word keeps, its strongest; 0: all. May be set on a trained model."""
+        """How many tokens a tagged word may keep, its most active ones; 0: all. May be set on a trained model."""
         return self.config.topk_per_position
 
     @topk_per_position.setter
@@ -175,8 +175,8 @@ class LexicalSAE(TextMethods, nn.Module):
         sequence = self.by_word(sequence, words)
         rows, scores = self._pool(sequence)
         if self.topk_per_position and not self.training:
-            strongest = rows.strongest(self.topk_per_position)
-            rows, scores = rows.select(strongest), scores[strongest]
+            kept = rows.most_active(self.topk_per_position)
+            rows, scores = rows.select(kept), scores[kept]
         state = self.decide(rows, scores)
         return TagCircuitState(state.logits, state.rows, state.scores, state.region, sequence)
 

@@ -34,7 +34,7 @@ class SparseRows:
     token: Tensor
     """(N,) vocabulary id."""
     position: Tensor
-    """(N,) flat input position b·L + l, the strongest where there are several."""
+    """(N,) flat input position b·L + l, where there are several the one that most of the value came from."""
     value: Tensor
     """(N,) float32."""
     num_rows: int
@@ -76,8 +76,8 @@ class SparseRows:
         kept = self.select(number[self.row] >= 0)
         return replace(kept, row=number[kept.row], num_rows=len(rows))
 
-    def strongest(self, k: int) -> Tensor:
-        """(N,) bool: the k highest values of each row; all of a row with no more than k."""
+    def most_active(self, k: int) -> Tensor:
+        """(N,) bool: the k entries of each row with the highest values; all of a row with no more than k."""
         return self.rank_in_row(self.value.detach()) < k
 
     def by_position(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from torch import Tensor
 
 import splade  # which loads its functions when they are first used: they are built on models
+from splade.data.given import BATCH_SIZE
 from splade.models.encoder import SparseSequence
 from splade.models.state import TagCircuitState
 
@@ -22,39 +23,45 @@ if TYPE_CHECKING:
 class TextMethods:
     """Methods of a model that take texts."""
 
-    def predict(self, texts: Iterable[Any], **options: Any) -> Any:
-        """What the model says of each text: a `Prediction` with label and probabilities, of a tagger a `TaggedText`.
+    def predict(self, texts: Iterable[Any], batch_size: int = BATCH_SIZE) -> Any:
+        """What the model says of each text: a `Prediction` with label and probabilities, of a tagger a `TaggedText`."""
+        return splade.predict(self, texts, batch_size)  # type: ignore[arg-type]
 
-        `options`: `batch_size`, as in `splade.inference.predict`.
-        """
-        return splade.predict(self, texts, **options)  # type: ignore[arg-type]
-
-    def predict_proba(self, texts: Iterable[str], **options: Any) -> np.ndarray:
+    def predict_proba(self, texts: Iterable[str], batch_size: int = BATCH_SIZE) -> np.ndarray:
         """(N, C) a classifier's probabilities of all labels, in the order of `labels`."""
-        return splade.predict_proba(self, texts, **options)  # type: ignore[arg-type]
+        return splade.predict_proba(self, texts, batch_size)  # type: ignore[arg-type]
 
-    def explain(self, texts: Iterable[Any], target: str | None = None, **options: Any) -> Any:
+    def explain(
+        self,
+        texts: Iterable[Any],
+        target: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        *,
+        word: int | None = None,
+        context: bool = False,
+    ) -> Any:
         """Why: the predicted label's logit, or that of `target`, as an exact sum of words; an `Explanation` of each
         text, of a tagger an `ExplainedText`.
 
-        `options`: as in `splade.inference.explain`.
+        Of a tagger, the words of entities, or word number `word` of every text; with `context`, also an estimate of
+        which other words mattered.
         """
-        return splade.explain(self, texts, target, **options)  # type: ignore[arg-type]
+        return splade.explain(self, texts, target, batch_size, word=word, context=context)  # type: ignore[arg-type]
 
     @overload
     def tag(self, texts: SparseSequence, words: Tensor | None = None) -> TagCircuitState: ...
 
     @overload
-    def tag(self, texts: Iterable[Any], words: None = None, **options: Any) -> Any: ...
+    def tag(self, texts: Iterable[Any], words: None = None, batch_size: int = BATCH_SIZE) -> Any: ...
 
-    def tag(self, texts: Any, words: Tensor | None = None, **options: Any) -> Any:
+    def tag(self, texts: Any, words: Tensor | None = None, batch_size: int = BATCH_SIZE) -> Any:
         """A tagger's entities in each text, a string or a list of words: a `TaggedText`.
 
         Of what the model encoded, a `SparseSequence`, the decision on every word instead; see `tag_words`.
         """
         if isinstance(texts, SparseSequence):
             return self.tag_words(texts, words)
-        return splade.tag_batch(self, texts, **options)  # type: ignore[call-overload]
+        return splade.tag_batch(self, texts, batch_size)  # type: ignore[call-overload]
 
     def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
         """The decision on every word; the model's own."""

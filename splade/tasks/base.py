@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from splade.data.batching import EncodedTexts, LengthBucketedBatches, longest_first
-from splade.data.given import Given
+from splade.data.given import BATCH_SIZE, Given
 from splade.data.types import TaggedSplit, TextSplit
 from splade.models.lexical_sae import POSITIONS_AT_A_TIME, LexicalSAE
 from splade.registry import Registry
 from splade.task_description import TaskDescription
-from splade.tasks.reader import BATCH_SIZE
 
 TASKS: Registry[type[Any]] = Registry("task")
 
@@ -124,10 +123,17 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def explain_texts(
-        cls, model: LexicalSAE, texts: Sequence[Any], *, target: str | None = None, batch_size: int = BATCH_SIZE
+        cls,
+        model: LexicalSAE,
+        texts: Sequence[Any],
+        *,
+        target: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        word: int | None = None,
+        context: bool = False,
     ) -> list[Any]:
         """Why the model says it of each text, or what speaks for the label `target`: a value as `predict_texts` gives,
-        with the sums behind it."""
+        with the sums behind it. A task that does not explain single words refuses `word` and `context`."""
 
     @abstractmethod
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:

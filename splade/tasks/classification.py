@@ -12,12 +12,13 @@ from splade.attribution.explanation import Explanation
 from splade.attribution.prediction import Prediction
 from splade.attribution.summands import Summands
 from splade.data.batching import collate, encode_texts
-from splade.data.given import Given, given_texts
+from splade.data.given import BATCH_SIZE, Given, given_texts
 from splade.data.types import TextSplit
+from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import CLASSIFICATION
 from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
-from splade.tasks.reader import BATCH_SIZE, read_texts
+from splade.tasks.reader import read_texts
 
 
 @TASKS.register("classification")
@@ -61,8 +62,21 @@ class ClassificationTask(Task):
     @classmethod
     @torch.no_grad()
     def explain_texts(
-        cls, model: LexicalSAE, texts: Sequence[str], *, target: str | None = None, batch_size: int = BATCH_SIZE
+        cls,
+        model: LexicalSAE,
+        texts: Sequence[str],
+        *,
+        target: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        word: int | None = None,
+        context: bool = False,
     ) -> list[Explanation]:
+        """Whole texts: `word` and `context` are refused."""
+        if word is not None or context:
+            raise ConfigError(
+                f"{'context' if word is None else 'word'} was given, but the model {CLASSIFICATION.does}, and only a "
+                "tagger explains single words and their context; leave it out."
+            )
         answers: dict[int, Explanation] = {}
         for batch in read_texts(model, texts, batch_size):
             classes = batch.state.logits.argmax(-1)

@@ -16,16 +16,13 @@ from torch import Tensor
 
 from splade.attribution.summands import ReadText
 from splade.data.batching import longest_first
-from splade.data.given import whole_number
+from splade.data.given import BATCH_SIZE, whole_number
 from splade.errors import ModelError
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.state import CircuitState
 
 if TYPE_CHECKING:
     from splade.tasks.base import Batch, Task
-
-BATCH_SIZE = 32
-"""Texts read at a time unless a caller says otherwise."""
 
 
 @dataclass(frozen=True)

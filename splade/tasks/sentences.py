@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from splade.attribution.conll_words import split_words
+from splade.attribution.conll_words import conll_word_spans
 from splade.attribution.context_estimate import estimate_contexts
 from splade.attribution.summands import Summands
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
@@ -47,7 +47,7 @@ class WordStates:
 def as_sentence(text: str | Sequence[str]) -> Sentence:
     """A string is split into words as the CoNLL sets are; a list is of words, joined by spaces."""
     if isinstance(text, str):
-        return Sentence(text, split_words(text))
+        return Sentence(text, conll_word_spans(text))
     ends = np.cumsum([len(word) + 1 for word in text]).tolist()
     spans = [(end - len(word) - 1, end - 1) for word, end in zip(text, ends, strict=True)]
     return Sentence(" ".join(text), spans)

@@ -10,14 +10,13 @@ from torch import Tensor
 
 from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.data.batching import collate
-from splade.data.given import Given, given_sentences, whole_number
+from splade.data.given import BATCH_SIZE, Given, given_sentences, whole_number
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
 from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import TAGGING
 from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
-from splade.tasks.reader import BATCH_SIZE
 from splade.tasks.sentences import as_sentence, explain_sentences, tag_sentences
 
 CIRCUIT_WORDS = 256
@@ -79,6 +78,7 @@ class TaggingTask(Task):
     ) -> list[ExplainedText]:
         """The words of entities, or word number `word` of every text; see `splade.tagging.explain_tags_batch`."""
         batch_size = whole_number(batch_size, "batch_size", 1)
+        word = None if word is None else whole_number(word, "word", 0)
         sentences = [as_sentence(text) for text in texts]
         task = cls.unlabelled([sentence.words for sentence in sentences], model)
         return explain_sentences(model, task, sentences, batch_size, word=word, target=target, context=context)

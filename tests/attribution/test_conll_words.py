@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from splade.attribution.conll_words import split_words
+from splade.attribution.conll_words import conll_word_spans
 
 
 def words(text: str) -> str:
-    return " ".join(text[start:end] for start, end in split_words(text))
+    return " ".join(text[start:end] for start, end in conll_word_spans(text))
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_splits_as_conll(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_invisible_is_no_word(text: str, expected: list[str]) -> None:
-    assert [text[start:end] for start, end in split_words(text)] == expected
+    assert [text[start:end] for start, end in conll_word_spans(text)] == expected
 
 
 def test_nothing_but_white_space_lies_between_words() -> None:
     text = "a\tb\u00a0(\x00)…  e\u0301t\u00e9 🙂\u200d🙂 n't's--.’’\n\n1,2,x"
     left, before = list(text), 0
-    for start, end in split_words(text):
+    for start, end in conll_word_spans(text):
         assert before <= start < end
         left[start:end], before = " " * (end - start), end
     assert not "".join(left).strip()
@@ -54,4 +54,4 @@ def test_nothing_but_white_space_lies_between_words() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n\t "])
 def test_a_text_without_words(text: str) -> None:
-    assert split_words(text) == []
+    assert conll_word_spans(text) == []

@@ -87,7 +87,7 @@ def test_an_empty_row_harms_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("gate", GATES.names())
 @pytest.mark.parametrize("kind", SPARSITIES.names())
-def test_a_crowded_row_is_pressed_on_beyond_its_strongest_whatever_the_average(kind: str, gate: str) -> None:
+def test_a_crowded_row_is_pressed_on_beyond_its_most_active_whatever_the_average(kind: str, gate: str) -> None:
     opened, target = gate_of(gate), 2.0
     most = round(CROWDED * target)
     crowded = {token: 100.0 + token for token in range(VOCAB)}  # far above θ, where the count has no gradient

@@ -188,7 +188,7 @@ class TestExplain:
         done = run_cli("explain", "--model", toy_run.folder / "model", "--word", 0, "good")
         expect_sentence(done, "The model classifies texts", "tagging was expected")
 
-    def test_a_word_may_keep_its_strongest_tokens_alone(self, model: Path, toy_run: ToyRun) -> None:
+    def test_a_word_may_keep_its_most_active_tokens_alone(self, model: Path, toy_run: ToyRun) -> None:
         explained = [
             word
             for line in run_cli("explain", "--model", model, "--json", "--topk", 2, *TEXTS).stdout.splitlines()

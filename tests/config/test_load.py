@@ -143,6 +143,10 @@ def test_an_unknown_key_two_levels_down() -> None:
             "model.support[1] must be one of dictionary, full, neighbourhood, but is 'dictionry'. "
             "Did you mean 'dictionary'?",
         ),
+        (
+            "evaluation.measures=identity,one_word",
+            "evaluation.measures[1] must be one of capped, class_scores, completeness, ",
+        ),
         ("model.support=[full, full]", "must name one or more different supports, but is ['full', 'full']."),
         ("seed=", "--set seed= was given no value; write one after '=', or null for none."),
         ("data=3", "--set: data must be a section of keys and values, but is 3."),

@@ -33,8 +33,10 @@ def test_two_configs_share_no_list() -> None:
     assert ModelConfig().support is not ModelConfig().support
 
 
-@pytest.mark.parametrize("written", ["neighbourhood+dictionary", "neighbourhood + dictionary"])
-def test_supports_may_be_joined_by_a_plus(written: str) -> None:
+@pytest.mark.parametrize(
+    "written", ["neighbourhood+dictionary", "neighbourhood + dictionary", "neighbourhood,dictionary"]
+)
+def test_supports_may_be_joined_by_a_plus_or_a_comma(written: str) -> None:
     assert ModelConfig(support=written).support == ["neighbourhood", "dictionary"]  # type: ignore[arg-type]
 
 

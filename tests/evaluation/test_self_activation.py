@@ -1,4 +1,4 @@
-"""Is a word's own token the strongest at its place: on activations made by hand, and against the dense definition."""
+"""Is a word's own token the most active at its place: on activations made by hand, and against the dense definition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit, TextSplit
 from splade.evaluation.measure import Scope, Seen
 from splade.evaluation.run import evaluate
-from splade.evaluation.self_activation import SelfActivation, strongest_columns
+from splade.evaluation.self_activation import SelfActivation, most_active_columns
 from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask, TaggingTask
@@ -25,15 +25,15 @@ from tests.models.test_active_pairs import SUPPORTS, TEXTS, with_senses
 
 
 class MadeSequence:
-    """Stands for what a model encodes: each word of `strongest` has one strongest token, and a weaker one."""
+    """Stands for what a model encodes: each word of `most_active` has one most active token, and a weaker one."""
 
-    def __init__(self, model: LexicalSAE, ids: Tensor, strongest: Mapping[str, str]):
+    def __init__(self, model: LexicalSAE, ids: Tensor, most_active: Mapping[str, str]):
         self.input_ids, self.encoder = ids, SimpleNamespace(vocab_size=model.vocab_size)
         self._names = model.tokenizer.convert_ids_to_tokens(ids.flatten().tolist())
-        self._number, self._strongest = model.tokenizer.convert_tokens_to_ids, strongest
+        self._number, self._most_active = model.tokenizer.convert_tokens_to_ids, most_active
 
     def active_pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        said = [(place, self._strongest[name]) for place, name in enumerate(self._names) if name in self._strongest]
+        said = [(place, self._most_active[name]) for place, name in enumerate(self._names) if name in self._most_active]
         pairs = [(place, token, value) for place, name in said for token, value in (("camera", 1.0), (name, 2.0))]
         return (
             torch.tensor([place for place, _, _ in pairs], dtype=torch.long),
@@ -48,10 +48,10 @@ def model(tmp_path: Path) -> LexicalSAE:
 
 
 def measured(
-    model: LexicalSAE, texts: list[str], strongest: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+    model: LexicalSAE, texts: list[str], most_active: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> float:
-    """The share of texts in which each word's position speaks as `strongest` says."""
-    monkeypatch.setattr(type(model), "forward", lambda self, ids, mask: MadeSequence(self, ids, strongest))
+    """The share of texts in which each word's position speaks as `most_active` says."""
+    monkeypatch.setattr(type(model), "forward", lambda self, ids, mask: MadeSequence(self, ids, most_active))
     task = ClassificationTask(TextSplit(texts, [0] * len(texts)), model.tokenizer, 64)
     measure = SelfActivation(Scope(model, task, EvaluationConfig(), share=0.1, sample=np.arange(len(texts))))
     unused: Any = None
@@ -60,7 +60,7 @@ def measured(
     return measure.result().self_activation
 
 
-def test_counts_words_whose_own_token_is_strongest(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_words_whose_own_token_is_the_most_active(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
     words = {"good": "good", "film": "movie", "bad": "bad", "[CLS]": "good"}  # plot is silent, [CLS] is no word
     assert measured(model, ["good film", "bad plot"], words, monkeypatch) == pytest.approx(2 / 3)
     assert measured(model, ["bad plot"], words, monkeypatch) == 1.0
@@ -81,7 +81,7 @@ class TestStrongestColumns:
 
     def check(self, sequence: SparseSequence) -> Tensor:
         with torch.no_grad():
-            found, (value, column) = strongest_columns(sequence), sequence.to_dense().max(-1)  # (B, L)
+            found, (value, column) = most_active_columns(sequence), sequence.to_dense().max(-1)  # (B, L)
         assert torch.equal(found, torch.where(value > 0, column, -1))
         assert bool((found >= 0).any()) and bool((found < 0).any())
         return found
@@ -111,7 +111,7 @@ class TestStrongestColumns:
             input_ids=torch.zeros(2, 2, dtype=torch.long),
             encoder=SimpleNamespace(vocab_size=10),
         )
-        assert strongest_columns(made).tolist() == [[-1, 3], [9, -1]]  # type: ignore[arg-type]
+        assert most_active_columns(made).tolist() == [[-1, 3], [9, -1]]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("support", SUPPORTS)

@@ -118,7 +118,7 @@ class TestNeighbourhood:
             assert allowed_at(bench, support, f"the {word}", position) == set(nearest)
             assert own in nearest
 
-    def test_the_pieces_of_a_split_word_share_the_neighbours_of_their_mean(self, kind: TokenizerKind) -> None:
+    def test_the_pieces_of_a_split_word_share_what_the_backbone_reads_in_it(self, kind: TokenizerKind) -> None:
         bench = BENCHES[kind]
         vocabulary, support = bench.vocabulary, bench.support("neighbourhood")
         clean = (vocabulary.whole_word & ~vocabulary.stop).nonzero().flatten()

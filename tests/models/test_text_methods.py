@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import splade
-from splade.errors import DataError, ModelError
+from splade.errors import ConfigError, DataError, ModelError
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.state import TagCircuitState
 from tests.builders import build_model, encode, toy_reviews
@@ -88,6 +88,16 @@ def test_what_cannot_be_answered_is_said(classifier: LexicalSAE, tagger: Lexical
         classifier.tag(TEXTS)
     with pytest.raises(ModelError, match="no label 'good'"):
         classifier.explain(TEXTS, "good")
+    with pytest.raises(ConfigError, match=r"word was given, but the model classifies texts, .* leave it out\."):
+        classifier.explain(TEXTS, word=0)
+    with pytest.raises(ConfigError, match="context was given, but the model classifies texts"):
+        classifier.explain(TEXTS, context=True)
+
+
+def test_an_unknown_option_is_refused_by_the_method_that_was_called(classifier: LexicalSAE) -> None:
+    with pytest.raises(TypeError, match=r"explain\(\) got an unexpected keyword argument 'top'") as caught:
+        classifier.explain(TEXTS, top=3)  # type: ignore[call-arg]
+    assert "explain_texts" not in str(caught.value)
 
 
 def test_a_loaded_model_has_them(classifier: LexicalSAE, tmp_path: Path) -> None:

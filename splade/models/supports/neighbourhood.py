@@ -12,7 +12,7 @@ from splade.config.variants import SETTINGS
 from splade.errors import ConfigError
 from splade.models.projection import PAIR_CHUNK
 from splade.models.supports.base import SUPPORTS, Scene, Support, SupportParts
-from splade.models.supports.split_words import SplitWordReader, split_words
+from splade.models.supports.split_words import SplitWordReader, words_in_pieces
 from splade.models.vocabulary import BLANK, is_stop
 
 # Tokens whose neighbours are looked for at a time: their cosines to a vocabulary of 30,522 are 8 MB.
@@ -65,7 +65,7 @@ class NeighbourhoodSupport(Support):
 
     def candidates(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Live positions (P,) as flat indices and the tokens (P, k) that may fire there."""
-        split, word = split_words(self.vocabulary, input_ids, attended)
+        split, word = words_in_pieces(self.vocabulary, input_ids, attended)
         ids = input_ids.flatten()
         tokens = self.neighbours.index_select(0, ids).long()  # (B·L, k)
         live = (word >= 0) & self.live(input_ids, attended, asked).flatten()

@@ -1,4 +1,7 @@
-"""Words that the tokenizer splits: where they are, and which whole words the untrained backbone reads in them."""
+"""Words that the tokenizer splits: where they are, and which whole words the untrained backbone reads in them.
+
+Saved models keep the weights of that backbone, not what it read: a change here changes what they read.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ ROWS_AT_A_TIME = 2048
 REMEMBERED_WORDS = 100_000
 
 
-def split_words(
+def words_in_pieces(
     vocabulary: Vocabulary, input_ids: Tensor, attended: Tensor
 ) -> tuple[dict[int, tuple[int, ...]], Tensor]:
     """The words of several pieces in a batch, by number, and the word number (B·L,) of every position (or −1)."""
