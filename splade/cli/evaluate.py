@@ -11,7 +11,7 @@ import typer
 from splade.cli.console import err, out
 from splade.cli.errors import reports_errors
 from splade.cli.figures_file import check_output, write_figures
-from splade.cli.options import ModelFolder, Sets
+from splade.cli.options import ModelFolder, Sets, flag
 from splade.models.folder import check_model_folder
 from splade.utils.startup import startup
 
@@ -28,7 +28,7 @@ def evaluate(
         typer.Option("--file", help="Own test data, in the place of any other: the formats of data.test_file."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    as_json: Annotated[bool, flag("--json", "Print the figures as one JSON object.")] = False,
 ) -> None:
     """Measure a saved model on a test split.
 

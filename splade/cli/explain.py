@@ -11,7 +11,7 @@ import typer
 from splade.cli.answers import answers, load_model, say_cut, texts_for
 from splade.cli.console import out, say
 from splade.cli.errors import reports_errors
-from splade.cli.options import AsJson, Column, Encoding, File, ModelFolder, Texts, TopK
+from splade.cli.options import AsJson, Column, Encoding, File, ModelFolder, Texts, TopK, flag
 from splade.errors import DataError
 from splade.utils.one_line import one_line
 
@@ -39,7 +39,7 @@ def explain(
     ] = None,
     context: Annotated[
         bool,
-        typer.Option("--context", help="Taggers: also estimate which other words mattered, by hiding each in turn."),
+        flag("--context", "Taggers: also estimate which other words mattered, by hiding each in turn."),
     ] = False,
     topk: TopK = None,
 ) -> None:

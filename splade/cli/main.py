@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -31,10 +32,16 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def lexical_sae(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")
+        bool,
+        typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Say which version it is."),
     ] = False,
 ) -> None:
     """What stands before a command."""
+
+
+def _flowing(help_: str | None) -> str:
+    """A help text whose paragraphs are a line each, for the terminal to wrap."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in cleandoc(help_ or "").split("\n\n"))
 
 
 for name, command in {
@@ -44,7 +51,7 @@ for name, command in {
     "explain": explain,
     "rehash": rehash,
 }.items():
-    app.command(name)(command)
+    app.command(name, help=_flowing(command.__doc__))(command)
 app.add_typer(studies, name="study")
 
 

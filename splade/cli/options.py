@@ -6,6 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.models import OptionInfo
+
+
+def flag(name: str, help_: str) -> OptionInfo:
+    """An option that is there or not, and shown without a type."""
+    option: OptionInfo = typer.Option(name, metavar="", help=help_)
+    return option
+
 
 Texts = Annotated[
     list[str] | None,
@@ -26,7 +34,7 @@ Column = Annotated[str | None, typer.Option("--column", help="Column of --file t
 Encoding = Annotated[
     str | None, typer.Option("--encoding", help="Encoding of --file, where it is not Unicode, such as cp1252.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a text.")]
+AsJson = Annotated[bool, flag("--json", "Print one JSON object a text.")]
 TopK = Annotated[
     int | None,
     typer.Option("--topk", min=0, help="Taggers: how many tokens a word may keep, its most active ones; 0: all."),

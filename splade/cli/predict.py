@@ -6,11 +6,9 @@ import json
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from splade.cli.answers import answers, load_model, say_cut, texts_for
 from splade.cli.errors import reports_errors
-from splade.cli.options import AsJson, Column, Encoding, File, ModelFolder, Texts, TopK
+from splade.cli.options import AsJson, Column, Encoding, File, ModelFolder, Texts, TopK, flag
 from splade.errors import ConfigError
 
 
@@ -24,7 +22,7 @@ def predict(
     as_json: AsJson = False,
     conll: Annotated[
         bool,
-        typer.Option("--conll", help="Taggers: print a word and its tag a line, and a blank line after each text."),
+        flag("--conll", "Taggers: print a word and its tag a line, and a blank line after each text."),
     ] = False,
     topk: TopK = None,
 ) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from splade.cli.console import err, out
 from splade.cli.errors import reports_errors
-from splade.cli.options import ConfigFile, Sets
+from splade.cli.options import ConfigFile, Sets, flag
 from splade.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Experiments of several runs, compared in one table and one plot.", no_args_is_help=True)
 
 Seeds = Annotated[str | None, typer.Option("--seeds", help="Run everything with each of these seeds: 0,1,2.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run parts again that had other settings or data.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Build every part, say what it would do, and stop.")]
+Overwrite = Annotated[bool, flag("--overwrite", "Run parts again that had other settings or data.")]
+DryRun = Annotated[bool, flag("--dry-run", "Build every part, say what it would do, and stop.")]
 
 
 def load_study(config: Path | None, set_: list[str] | None, seeds: str | None) -> Config:
@@ -99,7 +99,7 @@ def long_context(
     model: Annotated[
         Path | None, typer.Option("--model", help="Folder of a saved model; without: one is trained first.")
     ] = None,
-    tiny: Annotated[bool, typer.Option("--tiny", help="Only the cost, of a tiny random model up to 4,096.")] = False,
+    tiny: Annotated[bool, flag("--tiny", "Only the cost, of a tiny random model up to 4,096.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """A telling sentence in ever longer plain texts: is it still the reason, and what does length cost?"""

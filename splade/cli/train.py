@@ -10,7 +10,7 @@ import typer
 
 from splade.cli.console import err, out, say
 from splade.cli.errors import reports_errors
-from splade.cli.options import ConfigFile, Sets
+from splade.cli.options import ConfigFile, Sets, flag
 from splade.cli.training_file import settings_of_file
 from splade.errors import ConfigError
 from splade.utils.startup import startup
@@ -26,9 +26,9 @@ OwnFile = Annotated[
         "to results/NAME, unless settings say otherwise.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the newest whole checkpoint.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in output_dir.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Resolve, check and print everything, then stop.")]
+Resume = Annotated[bool, flag("--resume", "Go on from the newest whole checkpoint.")]
+Overwrite = Annotated[bool, flag("--overwrite", "Replace an earlier run in output_dir.")]
+DryRun = Annotated[bool, flag("--dry-run", "Resolve, check and print everything, then stop.")]
 
 
 def _train_command(help_: str, task: Task | None = None) -> Callable[..., None]:

@@ -58,6 +58,15 @@ def test_help_lists_the_commands() -> None:
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))
 
 
+def test_help_wraps_where_the_terminal_does_and_flags_have_no_type() -> None:
+    shown = run_cli("predict", "--help").stdout
+    *_, paragraph = shown.split("Arguments")[0].split("A classifier's line is")
+    lines = [line for line in paragraph.splitlines() if line.strip()]
+    assert len(lines) > 3 and all(len(line.rstrip()) > 60 for line in lines[1:-2])  # none broken in mid-sentence
+    (flag,) = (line for line in shown.splitlines() if "--json " in line and "Print" in line)
+    assert "bool" not in flag
+
+
 def test_help_says_what_json_each_command_prints() -> None:
     helps = {command: run_cli(command, "--help").stdout for command in ("evaluate", "predict", "explain")}
     assert "one JSON object a text" not in helps["evaluate"] and "as one JSON object" in helps["evaluate"]

@@ -256,7 +256,7 @@ class TestTrain:
             assert part in page, part
         for wrong in ("classifier", "a text", ">Accuracy<", "None", "nan"):
             assert wrong not in re.sub(r"<svg.*?</svg>|<style>.*?</style>", "", page, flags=re.DOTALL), wrong
-        assert "pipeline_tag: token-classification" in card and "explain_tags" in card and "| LOC |" in card
+        assert "pipeline_tag: token-classification" in card and "text.tagged.entities" in card and "| LOC |" in card
         assert "dataset_name: null" in card and "train.conll" in card  # own files, not the set named by default
 
     @pytest.mark.parametrize(

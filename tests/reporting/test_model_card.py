@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from splade.config.schema import Task
 from splade.reporting.model_card import front_matter, is_hub_name, plain, write_model_card
+from tests.builders import build_model
 from tests.reporting.builders import build_many_classes, build_results
 
 CONFIG = "seed: 42\ndata:\n  dataset_name: toy\n"
@@ -50,6 +52,27 @@ def test_figures_limits_and_configuration_are_there(tmp_path: Path) -> None:
     ):
         assert part in text
     assert "Removed tokens" not in text
+
+
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+def test_its_example_runs(
+    tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = build_model(tmp_path / "backbone", task=task)
+    model.save_pretrained(tmp_path / "path" / "to" / "model")
+    monkeypatch.chdir(tmp_path)
+    text = card(tmp_path, {"task": task})
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert "model.explain([" in example  # as in the README
+    names: dict[str, Any] = {}
+    exec(example, names)
+    if task == "classification":
+        words = [word.word for word in names["explanation"].words]
+        assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [word.split()[0] for word in words]
+    else:
+        text = names["text"]
+        lines = len(text.tagged.entities) + len(text.explained)
+        assert len(capsys.readouterr().out.splitlines()) == lines > 0
 
 
 def test_removed_tokens_are_listed(tmp_path: Path) -> None:
