@@ -245,11 +245,22 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class Bars:
+    """Numbers of several things side by side."""
+
+    x: str
+    groups: Sequence[str]
+    bars: Mapping[str, Sequence[float]]
+    """By what is compared, a number a group."""
+    y: str = ""
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A picture of some results."""
 
     name: str
     title: str
     caption: str
-    read: Callable[[Results], Curves | Histogram | None]
+    read: Callable[[Results], Curves | Histogram | Bars | None]
     """What to draw; None if it was not measured."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from splade.evaluation.figure import Curves, Histogram, is_number
+from splade.evaluation.figure import Bars, Curves, Histogram, is_number
 from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, draw_svg
 
 MAX_POINTS = 400
@@ -95,9 +95,29 @@ def validation_score(history: History, key: str, name: str) -> str | None:
     return draw_svg("validation", f"{name} on the validation split over training", draw)
 
 
-def draw(name: str, title: str, content: Curves | Histogram) -> str:
+def draw(name: str, title: str, content: Curves | Histogram | Bars) -> str:
     """The drawing of a measure's results."""
+    if isinstance(content, Bars):
+        return draw_svg(name, title, _bars(content))
     return draw_svg(name, title, _curves(content) if isinstance(content, Curves) else _histogram(content))
+
+
+def _bars(content: Bars) -> Callable[[Axes], None]:
+    def draw_groups(axes: Axes) -> None:
+        places, height = range(len(content.groups)), 0.72 / len(content.bars)
+        for number, ((name, values), colour) in enumerate(
+            zip(content.bars.items(), itertools.cycle((BLUE, GREY, ORANGE)), strict=False)
+        ):
+            shift = (number - (len(content.bars) - 1) / 2) * height
+            bars = axes.barh([place + shift for place in places], values, height, color=colour, label=name)
+            axes.bar_label(bars, fmt="%.1f", padding=3)
+        axes.set_yticks(list(places), list(content.groups))
+        axes.set_xlim(0, 1.12 * max(max(values) for values in content.bars.values()) or 1)
+        axes.set_xlabel(content.x)
+        axes.invert_yaxis()
+        axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2)
+
+    return draw_groups
 
 
 def _curves(content: Curves) -> Callable[[Axes], None]:

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from splade.evaluation.figure import Bars
 from splade.reporting import plots
 from splade.reporting.sections import sections
 from tests.reporting.builders import build_history, build_results
@@ -32,7 +33,7 @@ def drawn() -> dict[str, str]:
 
 
 def test_every_figure_is_drawn_and_well_formed(drawn: dict[str, str]) -> None:
-    assert len(drawn) == 7
+    assert len(drawn) == 8
     for svg in drawn.values():
         root = ET.fromstring(svg)
         assert root.get("viewBox") and root.get("aria-label")
@@ -91,3 +92,14 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     assert plots.loss_terms([]) is None
     assert plots.multiplier(build_history(20, circuit_from=99)) is None
     assert plots.validation_score(build_history(), "f1", "entity F1") is None
+
+
+def test_scores_stand_beside_those_of_the_dense_head() -> None:
+    bars = next(
+        drawing.content
+        for section in sections({"accuracy": 0.9, "macro_f1": 0.8, "dense": {"accuracy": 0.5, "macro_f1": 0.25}})
+        for drawing in section.drawings
+        if drawing.name == "beside-dense"
+    )
+    assert isinstance(bars, Bars) and bars.groups == ("accuracy", "macro-F1")
+    assert bars.bars == {"Lexical-SAE": [90.0, 80.0], "dense head": [50.0, 25.0]}
