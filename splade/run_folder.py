@@ -22,6 +22,7 @@ from splade.config.schema import Config, DataConfig
 from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerprint
 from splade.errors import ConfigError
 from splade.evaluation.lexicon import LexiconSettings
+from splade.evaluation.measures import MEASURES
 from splade.models.folder import file_hash
 from splade.models.supports.dictionary import DictionarySettings
 from splade.training.checkpoint import list_checkpoints, nothing_to_resume
@@ -244,8 +245,8 @@ def begin_anew(folder: Path) -> None:
     for part in (folder, folder / "dense"):
         (part / "metrics.jsonl").unlink(missing_ok=True)
         remove_checkpoints(part)
-    for file in (folder / MEASURED).glob("*.json"):
-        file.unlink()
+    for name in MEASURES.names():
+        (folder / MEASURED / f"{name}.json").unlink(missing_ok=True)
 
 
 def remove_checkpoints(folder: Path) -> None:

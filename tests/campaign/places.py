@@ -10,6 +10,7 @@ from random import Random
 
 from splade import predict_batch
 from splade.errors import LexicalSAEError
+from splade.evaluation.measures import MEASURES
 from splade.models.lexical_sae import LexicalSAE
 from tests.campaign.case import Trial
 from tests.campaign.cli import invoke
@@ -71,7 +72,7 @@ def _foreign(place: Path, workshop: Workshop) -> None:
 
 def _foreign_parts(place: Path, workshop: Workshop) -> None:
     """Folders of another tool with the names of ours."""
-    for name in ("model", "dense", "checkpoints"):
+    for name in ("model", "dense", "checkpoints", "measures"):
         (place / name).mkdir(parents=True)
         (place / name / "weights.bin").write_text("another tool's\n")
 
@@ -196,4 +197,5 @@ def _written(action: str, given: Path, desk: Path, before: dict[str, str]) -> Se
     if action == "save":
         return saved
     checkpoints = [path for path in before if path.startswith(os.path.join(at, "checkpoints"))]
-    return [*saved, *(os.path.join(at, name) for name in RUN_FILES), *checkpoints]
+    measures = [os.path.join(at, "measures", f"{name}.json") for name in MEASURES.names()]
+    return [*saved, *(os.path.join(at, name) for name in RUN_FILES), *checkpoints, *measures]

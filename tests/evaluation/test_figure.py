@@ -89,7 +89,7 @@ class TestForms:
             (COSINE, -0.5, "-0.500"),
             (ERROR, 3.24e-6, "3.2e-06"),
             (ERROR, 0.0, "0.0e+00"),
-            (SECONDS, 0.27, "0.270 s"),
+            (SECONDS, 0.27, "0.270"),
             (MEGABYTES, 1834.2, "1,834 MB"),
             (Form(2, 10, "x"), 0.5, "5.00 x"),
         ],
