@@ -38,7 +38,7 @@ RANDOM = "random tokens {}"
 
 
 @dataclass(frozen=True)
-class Kept:
+class RowsCompleteness:
     """What is left of the predictions of some rows."""
 
     shares: dict[float, CompletenessAt]
@@ -51,8 +51,8 @@ class Kept:
 class CompletenessResult:
     """Of all rows, and of those that the task sets apart."""
 
-    rows: Kept
-    subsets: dict[str, Kept]
+    rows: RowsCompleteness
+    subsets: dict[str, RowsCompleteness]
 
 
 def _shown(results: Results) -> str:
@@ -210,8 +210,8 @@ class Completeness(Measure[CompletenessResult]):
                 part.add(state, attribution, labels[rows])
 
     def result(self) -> CompletenessResult:
-        def kept(meters: tuple[CompletenessMeter[float], CompletenessMeter[int]]) -> Kept:
-            return Kept(meters[0].result(), meters[1].result())
+        def kept(meters: tuple[CompletenessMeter[float], CompletenessMeter[int]]) -> RowsCompleteness:
+            return RowsCompleteness(meters[0].result(), meters[1].result())
 
         return CompletenessResult(kept(self._rows), {name: kept(meters) for name, meters in self._subsets.items()})
 
