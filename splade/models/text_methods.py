@@ -6,6 +6,7 @@ numpy array, a generator. The answers are those of the functions of the same pur
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class TextMethods:
+class TextMethods(ABC):
     """Methods of a model that take texts."""
 
     def predict(self, texts: Iterable[Any], batch_size: int = BATCH_SIZE) -> Any:
@@ -63,6 +64,6 @@ class TextMethods:
             return self.tag_words(texts, words)
         return splade.tag_batch(self, texts, batch_size)  # type: ignore[call-overload]
 
+    @abstractmethod
     def tag_words(self, sequence: SparseSequence, words: Tensor | None = None) -> TagCircuitState:
-        """The decision on every word; the model's own."""
-        raise NotImplementedError
+        """The decision on every word; what a model with these methods must have."""
