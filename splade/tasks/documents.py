@@ -56,10 +56,16 @@ class DocumentBatch:
 
 @torch.no_grad()
 def read_documents(
-    model: LexicalModel, documents: Sequence[Sequence[str]], batch_size: int = BATCH_SIZE
+    model: LexicalModel,
+    documents: Sequence[Sequence[str]],
+    batch_size: int = BATCH_SIZE,
+    max_length: int | None = None,
 ) -> Iterator[DocumentBatch]:
-    """Documents given as words, in batches of similar length, the longest first; each must have a word."""
-    encoded = encode_words(documents, model.tokenizer, model.max_length, WINDOWS_OVERLAP)
+    """Documents given as words, in batches of similar length, the longest first; each must have a word.
+
+    `max_length`: tokens a window, where that is less than the model reads.
+    """
+    encoded = encode_words(documents, model.tokenizer, max_length or model.max_length, WINDOWS_OVERLAP)
     windows = [np.flatnonzero(encoded.sentence == number) for number in range(len(documents))]
     sizes = np.array([encoded.lengths[own].sum() for own in windows])
     for chosen in longest_first(sizes, batch_size, POSITIONS_AT_A_TIME):
