@@ -67,10 +67,10 @@ def rationale_texts(texts: Sequence[str], extra: Columns, marked: Marked = "any"
     return [_rationale_text(*values, row, marked) for row, values in rows]
 
 
-def rationale_hash(texts: Sequence[RationaleText]) -> str:
-    """A hash of all that was marked."""
-    marks = [[None if one.gold is None else one.gold.tolist(), one.spans] for one in texts]
-    return hashlib.sha256(json.dumps(marks).encode()).hexdigest()
+def rationale_hash(extra: Columns) -> str:
+    """A hash of all that was marked, or of whatever else the columns hold."""
+    columns = [extra.get(name) for name in (RATIONALE, VOTES, NAME)]
+    return hashlib.sha256(json.dumps(columns, default=str).encode()).hexdigest()
 
 
 def mean_share(texts: Sequence[RationaleText]) -> float | None:

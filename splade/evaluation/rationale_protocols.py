@@ -76,7 +76,7 @@ PROTOCOLS: Registry[Protocol] = Registry("protocol")
 def eraser(text: RationaleText, scores: np.ndarray, reading: Reading) -> Judged:
     """Words; spans as people marked them; as many words chosen as people mark, in the mean, in training."""
     assert text.gold is not None
-    chosen = _highest(scores, share_of_words(reading.share, len(scores)))
+    chosen = highest(scores, share_of_words(reading.share, len(scores)))
     return Judged(text.gold, sorted(set(text.spans)), scores, chosen)
 
 
@@ -88,7 +88,7 @@ def hatexplain(text: RationaleText, scores: np.ndarray, reading: Reading) -> Jud
     pieces = reading.pieces(text)
     gold = np.concatenate([[False], np.repeat(text.gold, pieces), [False]])
     spread = np.concatenate([[0.0], np.repeat(scores.clip(min=0), pieces), [0.0]])
-    return Judged(gold, runs(gold), spread, _highest(spread, min(TOP_PIECES, len(spread))))
+    return Judged(gold, runs(gold), spread, highest(spread, min(TOP_PIECES, len(spread))))
 
 
 def protocol_figures(judged: Sequence[Judged]) -> ProtocolFigures:
@@ -142,7 +142,7 @@ def _f1(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
 
-def _highest(scores: np.ndarray, words: int) -> np.ndarray:
+def highest(scores: np.ndarray, words: int) -> np.ndarray:
     """(U,) bool: the `words` highest; of equals the last, as in HateXplain's code."""
     chosen = np.zeros(len(scores), dtype=bool)
     chosen[np.argsort(scores, kind="stable")[len(scores) - words :]] = True
