@@ -148,9 +148,9 @@ def build_model(
 
 def untrained_model(config: Config, train: Task, label_names: Sequence[str], device: torch.device) -> LexicalSAE:
     """A model as training begins with it, built anew; whoever draws random numbers draws on as if it had not been."""
-    backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
     with torch.random.fork_rng():
-        seed_everything(config.seed)
+        torch.manual_seed(config.seed)
+        backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
         return build_model(config, backbone.to(device), tokenizer, train, label_names, blank=False).eval()
 
 
