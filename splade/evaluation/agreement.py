@@ -32,6 +32,8 @@ from splade.explainers.windows import document_logits
 from splade.models.protocol import LexicalModel
 
 OURS, FITTED, UNTRAINED = "dla", "tfidf", "untrained"
+ACTIVATIONS = "activations"
+"""What a model names before its training, when its head says nothing of any word."""
 KNOWING_LITTLE = ("random", "empty", "content_words")
 DECIDING = (OURS, FITTED, UNTRAINED)
 """Rows of models of their own, whose accuracy stands beside; they are cheap, and asked for the label too."""
@@ -124,7 +126,7 @@ class Agreement(Measure[AgreementResult]):
                 rows[name] = self._remembered(name, self._explainer(name), self.scope.model)
                 advance(1)
             if (untrained := self.scope.references.untrained) is not None:
-                rows[UNTRAINED] = self._remembered(UNTRAINED, self._explainer(OURS), untrained)
+                rows[UNTRAINED] = self._remembered(UNTRAINED, self._explainer(ACTIVATIONS), untrained)
             advance(1)
         if self._settings.eraser_folder is not None:
             self._write_eraser(Path(self._settings.eraser_folder))

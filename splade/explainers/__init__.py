@@ -1,5 +1,6 @@
 """Explainers behind one registry: ours, its rivals, and what knows nothing."""
 
+from splade.explainers.activations import Activations
 from splade.explainers.chance import Empty, Random
 from splade.explainers.content_words import ContentWords
 from splade.explainers.dla import DLA
@@ -11,6 +12,7 @@ from splade.explainers.word_text import WordText
 __all__ = [
     "DLA",
     "EXPLAINERS",
+    "Activations",
     "ContentWords",
     "Empty",
     "Explainer",

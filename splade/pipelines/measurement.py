@@ -99,7 +99,11 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
     memory = run_memory(config, saved_hash(folder / "model"), test)
-    train = partial(TASKS.get(config.task), dataset.train, model.tokenizer, model.max_length, model.labels)
+
+    def train() -> Task:
+        found: Task = TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
+        return found
+
     references = References(
         load_frozen=lambda: frozen_backbone(config, model.device),
         load_training=train,

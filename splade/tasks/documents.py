@@ -23,6 +23,7 @@ from splade.data.words import OVERLAP, EncodedWords, encode_words
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import POSITIONS_AT_A_TIME
 from splade.models.protocol import LexicalModel
+from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 
 WINDOWS_OVERLAP = 4 * OVERLAP
@@ -42,11 +43,15 @@ class DocumentBatch:
     lengths: list[int]
     """(R,) words of each document."""
 
-    @torch.no_grad()
     def word_scores(self, classes: Tensor) -> list[np.ndarray]:
         """What each word (W,) of each document adds to the logit of its class, `classes` (R,), by which it is exact:
         the scores of a document's words and the bias are the logit, but for what arose at no word."""
-        _, position, value = compute_attribution_tensor(self.state, classes).by_position()
+        return self.sum_words(compute_attribution_tensor(self.state, classes))
+
+    @torch.no_grad()
+    def sum_words(self, rows: SparseRows) -> list[np.ndarray]:
+        """(W,) what arose at each word of each document, of a quantity of the active tokens."""
+        _, position, value = rows.by_position()
         word = self.words[position]
         inside = word >= 0
         scores = value.new_zeros(sum(self.lengths), dtype=torch.float64)
