@@ -24,21 +24,20 @@ def estimates(values: np.ndarray, texts: np.ndarray, seed: int) -> list[Estimate
     `texts` (R,): the text of each row; the rows of one are drawn together.
     """
     values = np.asarray(values, dtype=np.float64)
-    known = ~np.isnan(values)
-    if not known.any():
-        return [None] * values.shape[1]
-    columns = values.shape[1]
+    known = ~np.isnan(values)  # (R, K)
+    measured = known.any(0)
+    found: list[Estimate | None] = [None] * len(measured)
+    if not measured.any():
+        return found
 
     def means(sums: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):  # 0/0: a draw without any value
-            return sums[:, :columns] / sums[:, columns:]
+        totals, counts = np.hsplit(sums, 2)
+        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)  # a draw may have none
 
-    with np.errstate(all="ignore"):
-        found, ends = intervals(np.hstack([np.where(known, values, 0.0), known]), texts, means, seed)
-    return [
-        Estimate(float(mean), within.low, within.high) if np.isfinite(mean) else None
-        for mean, within in zip(found, ends, strict=True)
-    ]
+    terms = np.hstack([np.where(known, values, 0.0)[:, measured], known[:, measured]])
+    for column, mean, within in zip(np.flatnonzero(measured), *intervals(terms, texts, means, seed), strict=True):
+        found[column] = Estimate(float(mean), within.low, within.high)
+    return found
 
 
 def estimate(values: np.ndarray, texts: np.ndarray, seed: int) -> Estimate | None:
