@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from splade.evaluation.bootstrap import intervals
+from splade.evaluation.figure import Form, Results, find, is_number
 
 
 @dataclass(frozen=True)
@@ -43,3 +45,14 @@ def estimates(values: np.ndarray, texts: np.ndarray, seed: int) -> list[Estimate
 def estimate(values: np.ndarray, texts: np.ndarray, seed: int) -> Estimate | None:
     """The mean over rows (R,); see `estimates`."""
     return estimates(np.asarray(values)[:, None], texts, seed)[0]
+
+
+def beside_estimate(key: str, form: Form, random: str = "") -> Callable[[Results], str]:
+    """What goes with an estimate at a key: its interval, and the mean of chance at another."""
+
+    def said(results: Results) -> str:
+        low, high, chance = (find(results, place) for place in (f"{key}.low", f"{key}.high", f"{random}.mean"))
+        parts = [f"95 % interval {form.show(low)} to {form.show(high)}"] if is_number(low) and is_number(high) else []
+        return "; ".join(parts + ([f"random tokens {form.show(chance)}"] if is_number(chance) else []))
+
+    return said

@@ -8,6 +8,8 @@ from splade.evaluation.completeness import Completeness
 from splade.evaluation.cost import Cost
 from splade.evaluation.dense_scores import DenseScores
 from splade.evaluation.entity_scores import EntityScoreMeasure
+from splade.evaluation.eraser import Eraser
+from splade.evaluation.faithfulness import Removability
 from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
@@ -24,7 +26,8 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(Completeness, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
+    *(Completeness, Eraser, Removability),
+    *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     Cost,
 )
 

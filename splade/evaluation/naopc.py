@@ -6,6 +6,7 @@ between its own bounds it does (Edin et al. 2025, arXiv:2408.08137).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 from splade.data.splits import TEST_SEED
 from splade.evaluation.estimate import Estimate, estimates
 from splade.evaluation.orders import is_exact, order_extremes, sets_asked_for
-from splade.evaluation.removal import SHARES, Erased, TokenSets, erase, joined, of_classes, removed_sizes
+from splade.evaluation.removal import SHARES, Erased, TokenSets, erase, of_classes, removed_sizes
 from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
@@ -87,6 +88,7 @@ class NAOPC:
     random_comprehensiveness: Estimate | None
     """Of a random order."""
     random_sufficiency: Estimate | None
+    """Of a random order."""
     rows: int
     """Looked at."""
     exact: int
@@ -95,25 +97,73 @@ class NAOPC:
     """Of them, those left out because all orders are alike, as where there is one token."""
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A row that is kept."""
+
+    priority: int
+    """Among all rows; the lowest are kept."""
+    token: Tensor
+    """(n,)."""
+    value: Tensor
+    """(n,)."""
+    score: Tensor
+    """(n,) what ranks the tokens."""
+    kind: int
+    """Its class."""
+    text: int
+
+
 class NAOPCMeter:
-    """Keeps a fixed sample of the rows it is shown, and gives the NAOPC of their attributions."""
+    """Keeps a sample of the rows it is shown, and gives the NAOPC of their attributions."""
 
     def __init__(self, model: LexicalModel, labels: int, seed: int):
-        """`labels`: of the split, from which rows are drawn, always the same whatever the seed."""
+        """`labels`: how many the split has; which rows are kept follows from their numbers, whatever the seed."""
         self.model, self.seed = model, seed
-        self._priority = torch.from_numpy(np.random.default_rng(TEST_SEED).permutation(labels))
-        self._rows: SparseRows | None = None
-        """Attributions of the rows kept, with their values behind one another as two columns."""
-        self._values = torch.zeros(0, 2)
-        self._classes = self._texts = self._places = torch.zeros(0, dtype=torch.long)
+        self._priority = np.random.default_rng(TEST_SEED).permutation(labels)
+        self._kept: list[_Row] = []
 
-    def add(self, state: CircuitState, attribution: SparseRows, classes: Tensor, texts: Tensor, places: Tensor) -> None:
-        """Rows with active tokens, their classes (R,), texts (R,) and numbers among the labels of the split (R,)."""
-        parts = [attribution] if self._rows is None else [self._rows, attribution]
-        rows = joined([SparseRows(p.row.cpu(), p.token.cpu(), p.position, p.value.cpu(), p.num_rows, p.vocab_size) for p in parts])
-        values = torch.cat([self._values, torch.stack([state.rows.value, attribution.value], 1).cpu()])
-        fields = [torch.cat(pair) for pair in ((self._classes, classes.cpu()), (self._texts, texts), (self._places, places))]
-        kept = self._priority[fields[2]].argsort()[:ROWS].sort().values
-        self._values = values[torch.isin(rows.row, kept)]
-        self._rows = rows.take(kept)
-        self._classes, self._texts, self._places = (each[kept] for each in fields)
+    def add(self, rows: SparseRows, scores: Tensor, classes: Tensor, texts: np.ndarray, places: np.ndarray) -> None:
+        """Rows with active tokens, scores (N,) of their entries, their classes, their texts, and their numbers among
+        the labels of the split (R,)."""
+        priority = self._priority[places]
+        for number in np.argsort(priority)[:ROWS].tolist():
+            mine = rows.row == number
+            token, value, score = (each[mine].cpu() for each in (rows.token, rows.value, scores))
+            row = _Row(int(priority[number]), token, value, score, int(classes[number]), int(texts[number]))
+            self._kept.append(row)
+        self._kept = sorted(self._kept, key=lambda row: row.priority)[:ROWS]
+
+    def result(self) -> NAOPC:
+        sample = self._affordable()
+        if not sample:
+            return NAOPC(None, None, None, None, rows=0, exact=0, level=0)
+        rows, scores = _joined(sample, self.model)
+        classes, state = torch.tensor([row.kind for row in sample]), self.model.decide(rows)
+        bounds = aopc_bounds(self.model, state, classes)
+        random = torch.rand(len(scores), generator=torch.Generator().manual_seed(self.seed)).to(scores.device)
+        columns = [
+            column
+            for ranking in (scores, random)
+            for column in bounds.normalised(erase(self.model, state, classes, ranking))
+        ]
+        values = torch.stack(columns, 1).numpy()  # (R, 4)
+        ours, kept, chance, kept_by_chance = estimates(values, np.array([row.text for row in sample]), self.seed)
+        exact, level = int(is_exact(rows.counts).sum()), int(np.isnan(values[:, 0]).sum())
+        return NAOPC(ours, kept, chance, kept_by_chance, len(sample), exact, level)
+
+    def _affordable(self) -> list[_Row]:
+        """As many of the rows kept as may be looked at."""
+        counts = torch.tensor([len(row.token) for row in self._kept], dtype=torch.long)
+        largest = removed_sizes(counts)[:, len(SHARES) - 1]
+        sets = 2 * sets_asked_for(counts, largest)  # those removed, and those kept
+        return self._kept[: max(1, int((sets.cumsum(0) <= MOST_SETS).sum()))]
+
+
+def _joined(sample: Sequence[_Row], model: LexicalModel) -> tuple[SparseRows, Tensor]:
+    """Sparse rows and the scores of their entries."""
+    lengths = torch.tensor([len(row.token) for row in sample])
+    row = torch.arange(len(sample)).repeat_interleave(lengths)
+    token, value, scores = (torch.cat([getattr(r, name) for r in sample]) for name in ("token", "value", "score"))
+    row, token, value, scores = (each.to(model.device) for each in (row, token, value, scores))
+    return SparseRows(row, token, torch.zeros_like(row), value, len(sample), model.vocab_size), scores

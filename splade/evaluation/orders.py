@@ -56,7 +56,9 @@ def is_exact(counts: Tensor) -> Tensor:
 def sets_asked_for(counts: Tensor, last: Tensor) -> Tensor:
     """(R,) about how many sets are looked at to find the extremes of rows with so many things (R,), up to sets of the
     size `last` (R,)."""
-    searched = 2 * BEAM * last * (counts + counts - last + 1) // 2  # two directions, n + (n − 1) + … larger sets a place
+    searched = (
+        2 * BEAM * last * (counts + counts - last + 1) // 2
+    )  # two directions, n + (n − 1) + … larger sets a place
     return torch.where(is_exact(counts), 2 ** counts.clamp(max=EXACT), searched)
 
 

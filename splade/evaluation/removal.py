@@ -5,17 +5,19 @@ Only the head runs again. Any ranking of the active tokens can be asked about, n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from splade.circuits.core import circuit_size
+from splade.evaluation.measure import Seen
 from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
+from splade.tasks import Task
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 """Shares of a row's active tokens that are removed, or kept: those of DeYoung et al. 2020 (arXiv:1911.03429)."""
@@ -67,8 +69,9 @@ class TokenSets:
     def _decide(self, row: Tensor, sets: Tensor) -> Tensor:
         number, column = sets.nonzero(as_tuple=True)
         token, value = (table[row[number], column] for table in (self._token, self._value))
-        entries = (t.to(self.model.device) for t in (number, token, torch.zeros_like(number), value))
-        return self.model.decide(SparseRows(*entries, len(row), self.model.vocab_size)).logits.cpu()
+        number, token, value = (each.to(self.model.device) for each in (number, token, value))
+        kept = SparseRows(number, token, torch.zeros_like(number), value, len(row), self.model.vocab_size)
+        return self.model.decide(kept).logits.cpu()
 
     def probability(self, row: Tensor, sets: Tensor) -> Tensor:
         """(M,) of the row's class, with only the tokens of a set (M, n) kept."""
@@ -152,9 +155,29 @@ def erase(model: LexicalModel, state: CircuitState, classes: Tensor, scores: Ten
     )
 
 
-def joined(parts: Sequence[SparseRows]) -> SparseRows:
-    """The rows of several batches behind one another; where entries came from is forgotten."""
-    starts = torch.tensor([0, *(part.num_rows for part in parts)]).cumsum(0).tolist()
-    row = torch.cat([part.row + start for part, start in zip(parts, starts, strict=False)])
-    token, value = (torch.cat([getattr(part, name) for part in parts]) for name in ("token", "value"))
-    return SparseRows(row, token, torch.zeros_like(row), value, starts[-1], parts[0].vocab_size)
+@dataclass(frozen=True)
+class SpeakingRows:
+    """The rows of a batch that have reasons to remove: active tokens, and a class worth naming a reason for."""
+
+    state: CircuitState
+    attribution: SparseRows
+    classes: Tensor
+    """(R,)."""
+    places: np.ndarray
+    """(R,) their numbers among the labels of the split."""
+    silent: int
+    """Rows that were left out because they have no active token."""
+
+    @classmethod
+    def of(cls, task: Task, seen: Seen) -> SpeakingRows:
+        rows = task.reasoned(seen.classes)
+        rows = torch.arange(len(seen.classes), device=seen.classes.device) if rows is None else rows
+        speaks = seen.state.rows.sum_rows((seen.state.rows.value > 0).float())[rows] > 0
+        chosen = rows[speaks]
+        return cls(
+            seen.state.take(chosen),
+            seen.attribution.take(chosen),
+            seen.classes[chosen],
+            seen.batch.places[chosen.cpu().numpy()],
+            int((~speaks).sum()),
+        )

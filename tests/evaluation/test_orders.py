@@ -26,7 +26,7 @@ def all_means(table: Tensor, n: int, sizes: list[int]) -> list[float]:
 
 
 def test_by_hand() -> None:
-    """Two things: {0} is worth 1, {1} 5, both 3. The best order begins with 1: (5 + 3)/2; the worst with 0: (1 + 3)/2."""
+    """{0} is worth 1, {1} 5, both 3: the best order begins with 1, (5 + 3)/2, the worst with 0, (1 + 3)/2."""
     table = torch.tensor([[0.0, 1.0, 5.0, 3.0]])
     lowest, highest = order_extremes(table_value(table), torch.tensor([2]), torch.tensor([[1, 2]]))
     assert (float(lowest), float(highest)) == (2.0, 4.0)
