@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splade.evaluation.agreement import Agreement
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.completeness import Completeness
@@ -27,7 +28,7 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion),
+    *(Completeness, Eraser, Removability, Deletion, Agreement),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Cost,),
 )
