@@ -9,6 +9,8 @@ from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
 from splade.evaluation.dense_scores import DenseScores
 from splade.evaluation.entity_scores import EntityScoreMeasure
+from splade.evaluation.eraser import Eraser
+from splade.evaluation.faithfulness import Removability
 from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
@@ -25,18 +27,8 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(
-        Completeness,
-        Deletion,
-        Separation,
-        InputShare,
-        FrozenShare,
-        SelfActivation,
-        Lexicon,
-        Registers,
-        HeaviestWords,
-        Strongest,
-    ),
+    *(Completeness, Eraser, Removability, Deletion),
+    *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     Cost,
 )
 
