@@ -12,7 +12,6 @@ import torch
 
 from splade.config.schema import TrainingConfig
 from splade.data.types import TaggedSplit
-from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask, base
@@ -23,7 +22,7 @@ from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
 from splade.training.sequence_loop import train_sequence
-from tests.builders import TAGS, build_model, tagged_sentences
+from tests.builders import TAGS, build_dense, build_model, tagged_sentences
 
 SETTINGS: dict[str, object] = {
     "optimizer": "schedule_free",
@@ -278,10 +277,11 @@ class TestTraining:
         )
         assert outcome.steps == 12
 
-    def test_a_dense_head_trains_in_the_same_loop_on_first_pieces(self, build: Callable[..., Trainer]) -> None:
+    def test_a_dense_head_trains_in_the_same_loop_on_first_pieces(
+        self, build: Callable[..., Trainer], tmp_path: Path
+    ) -> None:
         made = build()
-        torch.manual_seed(0)
-        dense = DenseClassifier(made.model.backbone, TAGS, 16, "float32")  # type: ignore[arg-type]
+        dense = build_dense(tmp_path, task="tagging")
         batch = made.train_task.batch(range(4))
         assert batch.words is not None
         hidden = dense(batch.input_ids, batch.attention_mask)
