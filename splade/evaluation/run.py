@@ -82,7 +82,7 @@ def measures_for(task: str) -> list[type[Measure[Any]]]:
 
 def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) -> None:
     """Refuse settings that could not be measured, so that they do not come to light after an hour of training."""
-    scope = Scope(model, task, config, share=1.0)
+    scope = Scope(model, task, config, share=1.0, to_train=True)
     for measure in chosen_measures(config, task.name):
         measure.check(scope)
 
