@@ -159,7 +159,6 @@ class ReLUWithL1(SparseAutoencoder):
         self.penalty *= (max(active, wanted / 10) / wanted) ** LEAD
         return fvu(x, self.decode(codes)) + self.penalty * codes.sum(1).mean() / x.shape[1] ** 0.5
 
-
     @torch.no_grad()
     def finish(self, x: Tensor) -> None:
         """min_g Σ‖x − b − Σ_f g_f·a_f·d_f‖², whose normal equations are ((AᵀA)∘(DDᵀ))·g = diag(Aᵀ(X − b)Dᵀ)."""

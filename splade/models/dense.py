@@ -102,4 +102,12 @@ class DenseClassifier(Savable):
 
     def tag(self, hidden: Tensor, words: Tensor) -> DenseState:
         """A row a word of `words` (B, L), as `LexicalSAE.tag` takes them; by its first piece, as most taggers do."""
-        return DenseState(self.head(hidden, words, torch.where(first_pieces(words), words, -1)))
+        return DenseState(self.head(hidden, words, self.row_of_position(words, words)))
+
+    @staticmethod
+    def row_of_position(attention_mask: Tensor, words: Tensor | None = None) -> Tensor:
+        """(B, L) the row that each position is read for, −1 for none: all of a text, or of a word its first piece."""
+        if words is None:
+            texts = torch.arange(len(attention_mask), device=attention_mask.device)[:, None]  # (B, 1)
+            return torch.where(attention_mask > 0, texts, -1)
+        return torch.where(first_pieces(words), words, -1)
