@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splade.evaluation.agreement import Agreement
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.completeness import Completeness
@@ -30,7 +31,7 @@ ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
     *(Completeness, Eraser, Removability, Deletion),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    PostHocSAE,
+    *(Agreement, PostHocSAE),
     Cost,
 )
 

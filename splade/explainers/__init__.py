@@ -1,7 +1,9 @@
 """Explainers behind one registry: ours, its rivals, and what knows nothing."""
 
+from splade.explainers.activations import Activations
 from splade.explainers.attention import Attention
 from splade.explainers.chance import Empty, Random
+from splade.explainers.content_words import ContentWords
 from splade.explainers.dla import DLA
 from splade.explainers.explainer import EXPLAINERS, Explainer, ExplainerParts, WordScores
 from splade.explainers.gradient import Gradient, GradientTimesInput
@@ -10,12 +12,15 @@ from splade.explainers.integrated_gradients import IntegratedGradients, Integrat
 from splade.explainers.lime import Lime
 from splade.explainers.occlusion import Occlusion
 from splade.explainers.subject import Subject
+from splade.explainers.tfidf import TfIdf
 from splade.explainers.word_text import WordText
 
 __all__ = [
     "DLA",
     "EXPLAINERS",
+    "Activations",
     "Attention",
+    "ContentWords",
     "Empty",
     "Explainer",
     "ExplainerParts",
@@ -28,6 +33,7 @@ __all__ = [
     "Occlusion",
     "Random",
     "Subject",
+    "TfIdf",
     "WordScores",
     "WordText",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from splade.explainers.subject import Subject
+from splade.explainers.windows import explain_windows
 from splade.explainers.word_text import WordText
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
@@ -88,6 +89,20 @@ class Explainer(ABC):
     @abstractmethod
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         """Scores of the words of each text for its class."""
+
+    def explain_documents(
+        self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]
+    ) -> list[np.ndarray]:
+        """(W,) scores of the words of each text for its class, however long it is; each must have a word."""
+
+        def scores(windows: Sequence[WordText], classes: Sequence[int]) -> list[np.ndarray]:
+            return [found.scores for found in self.explain(subject, windows, classes)]
+
+        return explain_windows(subject, texts, classes, scores)
+
+    def decide(self, texts: Sequence[WordText]) -> np.ndarray | None:
+        """(N,) the classes of texts as it decides on them itself, where it is a model of its own; None: it is not."""
+        return None
 
     def explain_tokens(self, model: LexicalModel, state: CircuitState, classes: Tensor) -> Tensor | None:
         """(N,) scores of the active vocabulary tokens, the entries of `state.rows`, for the classes (R,) of its rows,

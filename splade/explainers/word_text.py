@@ -43,6 +43,12 @@ class WordText:
         ends, starts = [0, *(end for _, end in self.spans)], [*(start for start, _ in self.spans), len(self.text)]
         return [self.text[end:start] for end, start in zip(ends, starts, strict=True)]
 
+    def part(self, start: int, end: int) -> WordText:
+        """The words from number `start` to before `end`, with what stands between them."""
+        begin = self.spans[start][0]
+        spans = tuple((low - begin, high - begin) for low, high in self.spans[start:end])
+        return WordText(self.text[begin : self.spans[end - 1][1]], spans)
+
     def without(self, words: Collection[int]) -> str:
         """The text without some words, by number; each goes with the space before it."""
         gone = frozenset(words)
