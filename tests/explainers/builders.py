@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from splade.evaluation.dense_baseline import DenseClassifier
 from splade.explainers import Subject
-from splade.models.lexical_sae import LexicalSAE
-from tests.builders import build_model
 
 
 class BagOfWords(Subject):
@@ -29,14 +25,5 @@ class BagOfWords(Subject):
         return torch.tensor([[-each, each] for each in sums])
 
 
-def subject(model: Any, tokenizer: Any = None, batch_size: int = 4) -> Subject:
-    return Subject(model, tokenizer or model.tokenizer, 64, batch_size)
-
-
-def dense_subject(tmp_path: Path, family: str = "bert") -> Subject:
-    """The dense baseline on a tiny backbone."""
-    model: LexicalSAE = build_model(tmp_path, family=family)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        dense = DenseClassifier(model.backbone, model.labels, 16, "float32").eval()
-    return subject(dense, model.tokenizer)
+def subject(model: Any) -> Subject:
+    return Subject(model, model.tokenizer, model.max_length, batch_size=4)

@@ -22,16 +22,17 @@ from splade.explainers import (
     WordText,
 )
 from splade.models.lexical_sae import LexicalSAE
-from tests.builders import FAMILIES, build_model, encode, toy_reviews
-from tests.explainers.builders import dense_subject, subject
+from tests.builders import FAMILIES, build_dense, build_model, encode, toy_reviews
+from tests.explainers.builders import subject
 
 TEXTS = [WordText.of(text) for text in [*toy_reviews(4)[0], "unwatchable", ""]]
 CLASSES = [0, 1, 1, 0, 1, 0]
+OF_MODELS = [name for name in EXPLAINERS.names() if name != "tfidf"]  # which explains itself
 
 
 @pytest.fixture(scope="module")
 def dense(tmp_path_factory: pytest.TempPathFactory) -> Subject:
-    return dense_subject(tmp_path_factory.mktemp("dense"))
+    return subject(build_dense(tmp_path_factory.mktemp("dense")))
 
 
 def test_integrated_gradients_add_up_to_the_difference_from_the_baseline(dense: Subject) -> None:
@@ -63,7 +64,7 @@ def test_a_gradient_is_read_backward_too(dense: Subject) -> None:
 def test_gradients_are_those_of_finite_differences(dense: Subject) -> None:
     text = WordText.of("good film")
     [batch] = dense.read([text])
-    embeddings, step = dense.embeddings(batch.input_ids), 1e-2
+    embeddings, step = dense.embeddings(batch.input_ids), 2e-3
     slopes = torch.zeros_like(embeddings)
     with torch.no_grad():
         for place in range(1, 3):
@@ -102,7 +103,7 @@ def test_every_family_is_explained_by_all(family: str, tmp_path: Path) -> None:
     model = build_model(tmp_path, family=family)
     of_model = subject(model)
     before = of_model.logits(["good film"])
-    for name in EXPLAINERS.names():
+    for name in OF_MODELS:
         found = EXPLAINERS.get(name)(ExplainerParts(steps=3, lime_samples=20)).explain(of_model, TEXTS, CLASSES)
         assert [len(each.scores) for each in found] == [len(text) for text in TEXTS]
         assert all(np.isfinite(each.scores).all() for each in found), name
@@ -114,7 +115,7 @@ def test_every_family_is_explained_by_all(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("pooling", ["max", "attention"])
 def test_every_support_and_pooling_is_explained_by_all(support: str, pooling: str, tmp_path: Path) -> None:
     model = build_model(tmp_path, support, pooling=pooling)
-    for name in EXPLAINERS.names():
+    for name in OF_MODELS:
         found = EXPLAINERS.get(name)(ExplainerParts(steps=3, lime_samples=20)).explain(subject(model), TEXTS, CLASSES)
         assert [len(each.scores) for each in found] == [len(text) for text in TEXTS]
         assert name == "empty" or any(np.abs(each.scores).sum() > 0 for each in found), name
