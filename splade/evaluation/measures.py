@@ -19,6 +19,7 @@ from splade.evaluation.input_share import InputShare
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.registers import Registers
+from splade.evaluation.sae import PostHocSAE
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
 from splade.evaluation.sparsity import Sparsity
@@ -30,7 +31,7 @@ ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
     *(Completeness, Eraser, Removability, Deletion, Agreement),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    *(Cost,),
+    *(PostHocSAE, Cost),
 )
 
 
