@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.completeness import Completeness
@@ -23,7 +24,7 @@ from splade.evaluation.strongest import Strongest
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
-    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
+    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
     *(Completeness, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     Cost,
 )

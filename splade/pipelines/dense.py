@@ -55,7 +55,7 @@ def train_dense_baseline(run: PreparedRun, *, resume: bool, console: Console) ->
     if run.accelerator.is_main_process:
         remove_checkpoints(folder)
     return {
-        **score_decisions(run.test, run.model.labels, run.test.decide_classes(logits)),
+        **score_decisions(run.test, run.model.labels, logits),
         "seconds": outcome.seconds,
         "seconds_per_step": outcome.seconds_per_step,
         "step": outcome.kept_step,

@@ -163,6 +163,12 @@ class Task(ABC):
         """The texts of some rows, where a row is a whole text; else none."""
         return []
 
+    @property
+    @abstractmethod
+    def example_of_row(self) -> np.ndarray:
+        """(N,) the example of the split that each row belongs to; intervals are drawn over examples, since the rows of
+        one are not independent."""
+
     @abstractmethod
     def subsets(self, labels: Tensor) -> dict[str, Tensor]:
         """Rows of a batch, by their labels (R,), that are also measured apart from the others: ascending numbers (K,),

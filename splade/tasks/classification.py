@@ -111,6 +111,10 @@ class ClassificationTask(Task):
     def texts(self, rows: np.ndarray) -> list[str]:
         return [self.split.texts[row] for row in rows]
 
+    @property
+    def example_of_row(self) -> np.ndarray:
+        return np.arange(len(self.labels))
+
     def subsets(self, labels: Tensor) -> dict[str, Tensor]:
         return {}
 

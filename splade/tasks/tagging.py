@@ -118,6 +118,10 @@ class TaggingTask(Task):
         """The most probable tags that make possible sentences; see `decode`."""
         return self.decode(logits)
 
+    @property
+    def example_of_row(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.sentence_lengths)), self.sentence_lengths)
+
     def subsets(self, labels: Tensor) -> dict[str, Tensor]:
         """Words of entities: most words are O, which the bias alone may say."""
         return {"entities": self._named(labels)}

@@ -1,0 +1,37 @@
+"""What figures of some texts say of all texts there could be: percentiles of the same figures over texts drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from splade.evaluation.binomial import Interval
+
+DRAWS = 1000
+"""Sets of texts drawn: the ends of an interval are then known to about a fortieth of its length."""
+
+DRAWS_AT_A_TIME = 50
+"""Of 10,000 texts, the numbers of times each was drawn are then 4 MB."""
+
+
+def intervals(
+    terms: np.ndarray, texts: np.ndarray, figures: Callable[[np.ndarray], np.ndarray], seed: int
+) -> tuple[np.ndarray, list[Interval]]:
+    """Figures (M,) of sums over rows, and their 95 % intervals by bootstrap over texts.
+
+    Args:
+        terms: (R, K) what is summed over rows.
+        texts: (R,) the text of each row; the rows of one are drawn together.
+        figures: from sums (D, K) to figures (D, M), such as ratios of sums.
+    """
+    _, text = np.unique(texts, return_inverse=True)
+    number = int(text.max()) + 1
+    sums = np.stack([np.bincount(text, column, number) for column in terms.T], 1)  # (T, K)
+    generator, drawn = np.random.default_rng(seed), []
+    for _ in range(0, DRAWS, DRAWS_AT_A_TIME):
+        times = generator.multinomial(number, np.full(number, 1 / number), DRAWS_AT_A_TIME)  # (D, T)
+        drawn.append(figures(times @ sums))
+    low, high = np.nanpercentile(np.concatenate(drawn), (2.5, 97.5), axis=0)  # (M,) each
+    estimate = figures(sums.sum(0, keepdims=True))[0]
+    return estimate, [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]
