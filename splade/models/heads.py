@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -44,31 +44,38 @@ class LinearRegion:
     """The affine map that the head applies to an input: logit[c] = Σ_j s[j]·W_eff[c, j] + b_eff[c].
 
     A ReLU head has the same one for all inputs of a region, a B-cos head one for every input.
-    W_eff[c] = upstream[c] @ words.T, which is never formed whole unless asked for.
+    W_eff[c] = upstream[c] @ W₁, which is never formed whole unless asked for.
     """
 
     upstream: Tensor
     """(R, C, H): what each logit takes of the first layer's product W₁s."""
     words: Tensor
-    """(V, H): the first layer's weights, a row a vocabulary token; may be stored in half precision."""
+    """(V, H), or (V, d) with a `mix`: the first layer's weights, a row a vocabulary token; may be stored in half
+    precision."""
     b_eff: Tensor
     """(R, C)."""
+    mix: Tensor | None = None
+    """(d, H): the first layer's weights are words·mix; None: the words themselves. Applied where somebody asks, since
+    most who run a head want its logits alone."""
 
     def take(self, rows: Tensor) -> LinearRegion:
         """Of some rows (K,) only."""
-        return LinearRegion(self.upstream.index_select(0, rows), self.words, self.b_eff.index_select(0, rows))
+        return replace(self, upstream=self.upstream.index_select(0, rows), b_eff=self.b_eff.index_select(0, rows))
 
     def of_class(self, classes: Tensor) -> Tensor:
-        """(R, H) upstream rows of one class a row."""
-        return self.upstream[torch.arange(len(classes), device=classes.device), classes]
+        """(R, H), or (R, d) with a `mix`: what the logit of one class a row takes of each column of `words`."""
+        return self._of_words(self.upstream[torch.arange(len(classes), device=classes.device), classes])
 
     def columns(self, tokens: Tensor) -> Tensor:
         """(R, C, K) W_eff of chosen tokens (K,)."""
-        return self.upstream @ self.words.index_select(0, tokens).to(self.upstream.dtype).T
+        return self._of_words(self.upstream) @ self.words.index_select(0, tokens).to(self.upstream.dtype).T
 
     def dense(self) -> Tensor:
         """(R, C, V) W_eff whole."""
-        return self.upstream @ self.words.to(self.upstream.dtype).T
+        return self._of_words(self.upstream) @ self.words.to(self.upstream.dtype).T
+
+    def _of_words(self, upstream: Tensor) -> Tensor:
+        return upstream if self.mix is None else upstream @ self.mix.T
 
 
 @dataclass(frozen=True)
@@ -147,10 +154,13 @@ class TiedMLP(Head):
         words = self.words
         if self.sense_of:
             words = torch.cat([words.float(), words[self.sense_of].float() + self.offset])
-        table = words[tokens].float()
-        meaning = F.embedding_bag(entry, table, rows.offsets, mode="sum", per_sample_weights=rows.value)
-        logits, upstream, b_eff = _after_first_layer(meaning @ self.mix, self.bias, self.out)  # meaning: (R, d)
-        return logits, LinearRegion(upstream @ self.mix.T, words, b_eff)  # upstream: (R, C, d)
+        table = words[tokens].float()  # (U, d)
+        mix_first = len(tokens) < rows.num_rows  # Σ s·(E·A) or (Σ s·E)·A, whichever mixes less
+        table = table @ self.mix if mix_first else table
+        total = F.embedding_bag(entry, table, rows.offsets, mode="sum", per_sample_weights=rows.value)
+        total = total if mix_first else total @ self.mix  # (R, H)
+        logits, upstream, b_eff = _after_first_layer(total, self.bias, self.out)
+        return logits, LinearRegion(upstream, words, b_eff, self.mix)
 
 
 @checked.dataclass(config=SETTINGS, frozen=True)

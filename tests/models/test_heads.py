@@ -130,6 +130,16 @@ def test_an_unknown_head_lists_the_choices() -> None:
         HEADS.get("linear")
 
 
+@pytest.mark.parametrize("rows", [1, 40], ids=["fewer rows than tokens", "more"])
+def test_tied_words_may_be_mixed_before_or_after_they_are_summed(rows: int) -> None:
+    head = build_head("tied_mlp")
+    given_rows = sparse_rows(*[{number % 5: 1.0 + number, 7: 0.5, 9: 2.0} for number in range(rows)], vocab_size=VOCAB)
+    logits, region = head(given_rows)
+    torch.testing.assert_close(logits.double(), plain_logits(head, given_rows), atol=1e-4, rtol=1e-4)
+    again = torch.einsum("rcv,rv->rc", region.dense(), given_rows.to_dense()) + region.b_eff
+    torch.testing.assert_close(again, logits, atol=1e-4, rtol=1e-4)
+
+
 def test_tied_words_with_like_embeddings_speak_alike() -> None:
     embeddings = torch.randn(VOCAB, 5)
     embeddings[3] = embeddings[7]
