@@ -23,6 +23,7 @@ from splade.data.types import Dataset, TaggedSplit, TextSplit, dataset_fingerpri
 from splade.errors import ConfigError
 from splade.evaluation.lexicon import LexiconSettings
 from splade.evaluation.measures import MEASURES
+from splade.evaluation.memory import remove_measured
 from splade.models.folder import file_hash
 from splade.models.supports.dictionary import DictionarySettings
 from splade.training.checkpoint import list_checkpoints, nothing_to_resume
@@ -245,8 +246,7 @@ def begin_anew(folder: Path) -> None:
     for part in (folder, folder / "dense"):
         (part / "metrics.jsonl").unlink(missing_ok=True)
         remove_checkpoints(part)
-    for name in MEASURES.names():
-        (folder / MEASURED / f"{name}.json").unlink(missing_ok=True)
+    remove_measured(folder / MEASURED, MEASURES.names())
 
 
 def remove_checkpoints(folder: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_wrapped_model_is_trained_and_measured_as_the_model_is(tmp_path: Path,
         Trainer(model, train, validation, SETTINGS, batch_size=8, seed=3, folder=folder).run()  # type: ignore[arg-type]
         lines = (folder / "metrics.jsonl").read_text().splitlines()
         histories.append([line.partition('"words_per_second"')[0] for line in lines])
-        found = evaluate(model, validation, EvaluationConfig(), share=0.1, frozen=None)  # type: ignore[arg-type]
+        found = evaluate(model, validation, EvaluationConfig(), share=0.1)  # type: ignore[arg-type]
         figures.append(found.to_json())
     assert "completeness" in histories[0][-2] and histories[0] == histories[1]
     assert figures[0] == figures[1]

@@ -27,13 +27,20 @@ def evaluate(
         Path | None,
         typer.Option("--file", help="Own test data, in the place of any other: the formats of data.test_file."),
     ] = None,
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            "--measures",
+            help="Take these measures only, by name, joined by commas; those that take long are only taken so.",
+        ),
+    ] = None,
+    anew: Annotated[bool, flag("--anew", "Measure again what is remembered of the same model and data.")] = False,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
     as_json: Annotated[bool, flag("--json", "Print the figures as one JSON object.")] = False,
 ) -> None:
     """Measure a saved model on a test split.
 
-    To take only some of the measures, name them: --set evaluation.measures=identity,completeness; docs/settings.md
-    lists them all.
+    To take only some of the measures, name them: --measures identity,completeness; docs/results.md lists them all.
     """
     check_model_folder(model)
     with startup():  # seconds of imports, once it is known that there is a model
@@ -42,7 +49,8 @@ def evaluate(
 
     if output is not None:
         check_output(output)
-    results = evaluate_saved(model, config=config, overrides=set_ or [], file=file, console=err)
+    overrides = [*(set_ or []), *([f"evaluation.measures={measures}"] if measures is not None else [])]
+    results = evaluate_saved(model, config=config, overrides=overrides, file=file, anew=anew, console=err)
     if as_json:
         print(json.dumps(results))
     else:

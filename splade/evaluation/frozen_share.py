@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -21,9 +22,8 @@ POSITIONS_AT_A_TIME = 1024
 class FrozenShareResult:
     """What the backbone has to say to it."""
 
-    frozen_share: float | None
-    """Share of |contribution| on tokens among the frozen backbone's highest hundred at their position; None: there
-    was no such backbone."""
+    frozen_share: float
+    """Share of |contribution| on tokens among the frozen backbone's highest hundred at their position."""
 
 
 @MEASURES.register("frozen_share")
@@ -33,7 +33,6 @@ class FrozenShare(Measure[FrozenShareResult]):
     title = "Grounding"
     section = "grounding"
     reads = "sample"
-    needs_frozen = True
     figures = (
         Figure(
             "grounding.frozen_share",
@@ -43,19 +42,27 @@ class FrozenShare(Measure[FrozenShareResult]):
         ),
     )
 
+    @classmethod
+    def is_wanted(cls, scope: Scope) -> bool:
+        return scope.references.frozen is not None
+
     def __init__(self, scope: Scope):
         super().__init__(scope)
         self._agreed = self._total = 0.0
-        self._decoder: tuple[Tensor, Tensor] | None = None
-        if scope.frozen is not None:
-            weight, bias = scope.frozen.decoder()
-            self._decoder = weight.to(scope.model.device), bias.to(scope.model.device)
+
+    @cached_property
+    def _decoder(self) -> tuple[Tensor, Tensor]:
+        """E (V, d) and b (V,) of the frozen backbone."""
+        assert self.scope.references.frozen is not None
+        weight, bias = self.scope.references.frozen.decoder()
+        return weight.to(self.scope.model.device), bias.to(self.scope.model.device)
 
     def update(self, seen: Seen) -> None:
-        if self._decoder is None or self.scope.frozen is None or len(seen.attribution) == 0:
+        frozen = self.scope.references.frozen
+        if frozen is None or len(seen.attribution) == 0:
             return
         weight, bias = self._decoder
-        hidden = self.scope.frozen(seen.batch.input_ids, seen.batch.attention_mask)
+        hidden = frozen(seen.batch.input_ids, seen.batch.attention_mask)
         hidden = hidden.reshape(-1, weight.shape[1])  # (B·L, d)
         entry, position, value = seen.attribution.by_position()
         places, inverse = position.unique(return_inverse=True)
@@ -71,6 +78,4 @@ class FrozenShare(Measure[FrozenShareResult]):
         self._agreed, self._total = self._agreed + float(size[proposed].sum()), self._total + float(size.sum())
 
     def result(self) -> FrozenShareResult:
-        if self._decoder is None:
-            return FrozenShareResult(None)
         return FrozenShareResult(self._agreed / self._total if self._total else 0.0)

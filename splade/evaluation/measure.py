@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 from torch import Tensor
@@ -18,7 +20,7 @@ from torch import Tensor
 from splade.config.schema import EvaluationConfig
 from splade.evaluation.figure import Drawing, Figure, Key, Table
 from splade.models.backbone import Backbone
-from splade.models.protocol import LexicalModel
+from splade.models.protocol import LexicalModel, Model
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 from splade.registry import Registered, Registry
@@ -58,6 +60,59 @@ few of those that are enough for what is slow."""
 
 
 @dataclass
+class References:
+    """What a model is compared with. Each is loaded when a measure first asks for it, and None if it is not at hand."""
+
+    load_frozen: Callable[[], Backbone | None] = lambda: None
+    load_dense: Callable[[], Model | None] = lambda: None
+    load_training: Callable[[], Task | None] = lambda: None
+
+    @cached_property
+    def frozen(self) -> Backbone | None:
+        """The backbone as it was before training."""
+        return self.load_frozen()
+
+    @cached_property
+    def dense(self) -> Model | None:
+        """The same backbone under an ordinary head, trained on the same texts."""
+        return self.load_dense()
+
+    @cached_property
+    def training(self) -> Task | None:
+        """The texts it was trained on, for whatever is fitted."""
+        return self.load_training()
+
+
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+"""A progress bar: of a title and how much there is to do, a context with a function that is told what is done."""
+
+
+def no_progress(title: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    """Progress that nobody looks at."""
+    return nullcontext(lambda done: None)
+
+
+class Parts(Protocol):
+    """Where a slow measure keeps what it has found so far, so that an interrupted one goes on."""
+
+    def recall(self, name: str) -> Any | None:
+        """What was kept under a name; None if nothing was, or it is of another model, data or setting."""
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep what JSON can hold."""
+
+
+class NoParts:
+    """Keeps nothing."""
+
+    def recall(self, name: str) -> Any | None:
+        return None
+
+    def keep(self, name: str, value: Any) -> None:
+        return None
+
+
+@dataclass
 class Scope:
     """What is measured: a model on a task, under some settings."""
 
@@ -66,8 +121,7 @@ class Scope:
     config: EvaluationConfig
     share: float
     """Of a row's active tokens, that make its circuit."""
-    frozen: Backbone | None = None
-    """The backbone as it was before training; None: not at hand."""
+    references: References = field(default_factory=References)
     seed: int = 0
     """Draws random tokens and pairs, never texts."""
     rows: np.ndarray = field(default_factory=lambda: np.arange(0))
@@ -78,6 +132,8 @@ class Scope:
     """(N, C) of all rows of the split, once they are there."""
     classes: np.ndarray | None = None
     """(N,) the classes decided on, once they are there."""
+    progress: Progress = no_progress
+    """For slow work after the pass over the rows."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +174,8 @@ class Measure(Declared, ABC, Generic[Result]):
     reads: ClassVar[Reads] = "explained rows"
     section: ClassVar[str] = ""
     """The key under which its results stand; empty: at the top."""
-    needs_frozen: ClassVar[bool] = False
-    """Whether it compares with the backbone as it was before training, which takes seconds to load."""
+    on_request: ClassVar[bool] = False
+    """Whether it takes so long that it is only taken when `evaluation.measures` names it."""
     Settings: ClassVar[type[Any] | None] = None
     """Its own settings, a dataclass, which then stand in the section `evaluation`; None: it has none."""
     version: ClassVar[int] = 1
@@ -127,6 +183,7 @@ class Measure(Declared, ABC, Generic[Result]):
 
     def __init__(self, scope: Scope):
         self.scope = scope
+        self.parts: Parts = NoParts()
 
     @classmethod
     def check(cls, scope: Scope) -> None:

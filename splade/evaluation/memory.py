@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,16 @@ from splade.utils.atomic import write_json
 
 NOT_MEASURED_BY = ("measures", "dense_baseline", "explain_samples")
 """Settings of `evaluation` that choose what is done and change no figure."""
+
+PART = ".part-"
+"""Stands between a measure's name and that of a part in the name of a file."""
+
+
+def remove_measured(folder: Path, measures: Iterable[str]) -> None:
+    """Remove what some measures have left in a folder, and nothing else that somebody may have put there."""
+    for name in measures:
+        for file in (folder / f"{name}.json", *folder.glob(f"{name}{PART}*.json")):
+            file.unlink(missing_ok=True)
 
 
 class Memory:
@@ -40,6 +51,11 @@ class Memory:
         self.folder.mkdir(parents=True, exist_ok=True)
         values = TypeAdapter(measure.result_type()).dump_python(result, mode="json")  # keys as exact as values
         write_json(self._file(measure), {"of": self._key(measure, scope), "result": values})
+        self.parts(measure, scope).forget()
+
+    def parts(self, measure: type[Measure[Any]], scope: Scope) -> KeptParts:
+        """Where a slow measure keeps what it has found so far."""
+        return KeptParts(self.folder, measure.name, self._key(measure, scope))
 
     def _file(self, measure: type[Measure[Any]]) -> Path:
         return self.folder / f"{measure.name}.json"
@@ -49,10 +65,42 @@ class Memory:
         without = {*NOT_MEASURED_BY, *_settings_of_others(measure, scope)}
         settings = {key: value for key, value in asdict(scope.config).items() if key not in without}
         of = [
-            *(self.model, self.data, measure.name, measure.version, measure.sources(scope)),
-            *(scope.share, scope.seed, measure.needs_frozen and scope.frozen is not None, settings),
+            self.model,
+            self.data,
+            measure.name,
+            measure.version,
+            measure.sources(scope),
+            scope.share,
+            scope.seed,
+            settings,
         ]
         return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
+
+
+class KeptParts:
+    """What a measure has found so far, a file a part; gone once the whole is kept."""
+
+    def __init__(self, folder: Path, measure: str, key: str):
+        self.folder, self.measure, self.key = folder, measure, key
+
+    def recall(self, name: str) -> Any | None:
+        try:
+            kept = json.loads(self._file(name).read_text(encoding="utf-8"))
+            return kept["result"] if kept["of"] == self.key else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # none, or not whole: measured again
+            return None
+
+    def keep(self, name: str, value: Any) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self._file(name), {"of": self.key, "result": value})
+
+    def forget(self) -> None:
+        """Remove the parts of a whole that is kept."""
+        for file in self.folder.glob(f"{self.measure}{PART}*.json"):
+            file.unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{self.measure}{PART}{name}.json"
 
 
 def _settings_of_others(measure: type[Measure[Any]], scope: Scope) -> list[str]:

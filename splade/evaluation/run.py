@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,11 +14,10 @@ from splade.config.numbers import ALL_ROWS
 from splade.config.schema import EvaluationConfig
 from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
-from splade.evaluation.measure import Measure, Scope, Seen
+from splade.evaluation.measure import Measure, Progress, References, Scope, Seen, no_progress
 from splade.evaluation.measures import MEASURES, declared
 from splade.evaluation.memory import Memory
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.backbone import Backbone
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
 from splade.tasks import Batch, Task, read
@@ -63,17 +62,22 @@ class Evaluation:
 
 def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[Any]]]:
     """The measures that the settings ask for, those of the task, in the order of their declaration."""
-    every = [measure for measure in declared(task) if issubclass(measure, Measure)]
-    if config.measures is not None:
-        wanted = [MEASURES.get(name) for name in config.measures]
-        for measure in wanted:
-            if not measure.is_for(task):
-                raise ConfigError(
-                    f"evaluation.measures names '{measure.name}', which is for {' and '.join(measure.tasks or ())}, "
-                    f"but the task is {task}; leave it out."
-                )
-        every = [measure for measure in every if measure in wanted]
-    return every
+    every = measures_for(task)
+    if config.measures is None:
+        return [measure for measure in every if not measure.on_request]
+    wanted = [MEASURES.get(name) for name in config.measures]
+    for measure in wanted:
+        if not measure.is_for(task):
+            raise ConfigError(
+                f"evaluation.measures names '{measure.name}', which is for {' and '.join(measure.tasks or ())}, "
+                f"but the task is {task}; leave it out."
+            )
+    return [measure for measure in every if measure in wanted]
+
+
+def measures_for(task: str) -> list[type[Measure[Any]]]:
+    """All measures of a task, those on request too, in the order of their declaration."""
+    return [measure for measure in declared(task) if issubclass(measure, Measure)]
 
 
 def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) -> None:
@@ -83,11 +87,6 @@ def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) ->
         measure.check(scope)
 
 
-def needs_frozen(config: EvaluationConfig, task: str) -> bool:
-    """Whether a measure asked for compares with the untrained backbone."""
-    return any(measure.needs_frozen for measure in chosen_measures(config, task))
-
-
 @torch.no_grad()
 def evaluate(
     model: LexicalModel,
@@ -95,32 +94,38 @@ def evaluate(
     config: EvaluationConfig,
     *,
     share: float,
-    frozen: Backbone | None,
+    references: References | None = None,
     seed: int = 0,
-    advance: Callable[[int], None] = lambda texts: None,
+    progress: Progress = no_progress,
     memory: Memory | None = None,
 ) -> Evaluation:
     """Measure a model on a split.
 
     Args:
         share: of a row's active tokens, that make its circuit.
-        frozen: the backbone untrained.
+        references: what the model is compared with.
         seed: draws random tokens and pairs, never texts.
-        advance: is told of every text that is done, for a progress bar.
+        progress: shows how far it has come.
         memory: what was measured before of the same model on the same data, which is not measured again, and is told
             again whether or not it was asked for.
     """
     model.eval()
     rows, _ = sampled(len(task), config.max_samples)
     sample = rows[sampled(len(rows), SAMPLE_TEXTS)[0]]
-    scope = Scope(model, task, config, share, frozen, seed, rows, sample)
-    chosen, every = chosen_measures(config, task.name), chosen_measures(replace(config, measures=None), task.name)
+    scope = Scope(model, task, config, share, references or References(), seed, rows, sample, progress=progress)
+    chosen = chosen_measures(config, task.name)
     for measure in chosen:
         measure.check(scope)
-    wanted = [measure for measure in every if measure.is_wanted(scope)]
-    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in wanted}
-    instances = {measure: measure(scope) for measure in wanted if measure in chosen or remembered[measure] is not None}
-    _feed(scope, [instance for measure, instance in instances.items() if remembered[measure] is None], advance)
+    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in measures_for(task.name)}
+    instances = {
+        measure: _instance(measure, scope, memory)
+        for measure, result in remembered.items()
+        if result is not None or (measure in chosen and measure.is_wanted(scope))
+    }
+    new = [instance for measure, instance in instances.items() if remembered[measure] is None]
+    if new:
+        with progress("evaluating", len(task)) as advance:
+            _feed(scope, new, advance)
     results: dict[type[Measure[Any]], Any] = {}
     findings: list[str] = []
     for measure, instance in instances.items():
@@ -131,6 +136,13 @@ def evaluate(
                 memory.keep(measure, scope, results[measure])
         findings += instance.findings(results[measure])
     return Evaluation(scope, results, findings)
+
+
+def _instance(measure: type[Measure[Any]], scope: Scope, memory: Memory | None) -> Measure[Any]:
+    instance = measure(scope)
+    if memory:
+        instance.parts = memory.parts(measure, scope)
+    return instance
 
 
 def sampled(rows: int, most: int) -> tuple[np.ndarray, np.ndarray]:

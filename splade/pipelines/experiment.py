@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from splade.config.schema import Config
+from splade.evaluation.measure import References
 from splade.models.saving import library_versions
 from splade.pipelines.dense import train_dense_baseline
 from splade.pipelines.measurement import evaluate_model, frozen_backbone, run_memory
@@ -84,9 +85,11 @@ def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: C
     if not run.accelerator.is_main_process:
         return {}
     began = time.perf_counter()
-    frozen = frozen_backbone(config, run.model.device)
+    references = References(
+        load_frozen=lambda: frozen_backbone(config, run.model.device), load_training=lambda: run.train
+    )
     memory = run_memory(config, trained.model_hash, run.test)
-    measured = evaluate_model(run.model, run.test, config, frozen=frozen, console=console, memory=memory)
+    measured = evaluate_model(run.model, run.test, config, references=references, console=console, memory=memory)
     results = _results(trained, measured, eval_seconds=time.perf_counter() - began, peak_mb=peak)
     if dense is not None:
         results |= {"dense": dense, f"dense_{run.test.figure}": dense[run.test.figure]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from rich.console import Console
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError
+from splade.evaluation.measure import References
 from splade.evaluation.measures import MEASURES
 from splade.evaluation.memory import Memory
-from splade.evaluation.run import evaluate, needs_frozen
+from splade.evaluation.run import evaluate
 from splade.models.backbone import Backbone
 from splade.models.folder import saved_hash
 from splade.models.lexical_sae import LexicalSAE
@@ -33,41 +35,43 @@ def evaluate_model(
     task: Task,
     config: Config,
     *,
-    frozen: Backbone | None,
+    references: References,
     console: Console,
     memory: Memory | None = None,
 ) -> dict[str, Any]:
     """The figures of `splade.evaluation.run.evaluate` as the JSON of `results.json`, with the words that are shut."""
-    with progress_bar(console, "evaluating", len(task)) as advance:
-        evaluation = evaluate(
-            model,
-            task,
-            config.evaluation,
-            share=config.training.sparsity_target,
-            frozen=frozen,
-            seed=config.seed,
-            advance=advance,
-            memory=memory,
-        )
+    evaluation = evaluate(
+        model,
+        task,
+        config.evaluation,
+        share=config.training.sparsity_target,
+        references=references,
+        seed=config.seed,
+        progress=partial(progress_bar, console),
+        memory=memory,
+    )
     removed = model.suppressed_words
     return evaluation.to_json() | ({"removed_tokens": removed} if removed else {})
 
 
-def frozen_backbone(config: Config, device: torch.device) -> Backbone | None:
-    """The backbone of the settings as it was before training, if anything that is measured compares with it."""
-    if not needs_frozen(config.evaluation, config.task):
-        return None
+def frozen_backbone(config: Config, device: torch.device) -> Backbone:
+    """The backbone of the settings as it was before training."""
     return load_backbone(config.model.name, revision=config.model.revision)[0].to(device)
 
 
 def run_memory(config: Config, model_hash: str, task: Task) -> Memory:
     """Where a run keeps what was measured of its model on a task."""
+    return Memory(Path(config.output_dir) / MEASURED, model_hash, data_hash(task, config.data.max_length))
+
+
+def data_hash(task: Task, max_length: int) -> str:
+    """The hash of a split as a model reads it."""
     data = hashlib.sha256()
-    data.update(json.dumps([config.task, config.data.max_length]).encode())
+    data.update(json.dumps([task.name, max_length]).encode())
     data.update(task.encoded.ids.tobytes())
     data.update(task.encoded.offsets.tobytes())
     data.update(task.labels.tobytes())
-    return Memory(Path(config.output_dir) / MEASURED, model_hash, data.hexdigest())
+    return data.hexdigest()
 
 
 def merged(earlier: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
@@ -94,8 +98,11 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
     memory = run_memory(config, saved_hash(folder / "model"), test)
-    frozen = frozen_backbone(config, model.device)
-    measured = evaluate_model(model, test, config, frozen=frozen, console=console, memory=memory)
+    references = References(
+        load_frozen=lambda: frozen_backbone(config, model.device),
+        load_training=lambda: TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels),
+    )
+    measured = evaluate_model(model, test, config, references=references, console=console, memory=memory)
     some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left
     if some and measured["evaluated"] != earlier.get("evaluated"):
         raise ConfigError(

@@ -11,16 +11,22 @@ from typing import Any
 
 from rich.console import Console
 
+import splade
 from splade.config.load import load_config
 from splade.config.named import named_by_overrides, named_in_file
 from splade.config.schema import Config
-from splade.data.loader import load_test_split
+from splade.data.loader import load_dataset, load_test_split
 from splade.errors import BackboneError, ConfigError, DataError
-from splade.models.folder import file_hash
+from splade.evaluation.measure import References
+from splade.evaluation.measures import MEASURES
+from splade.evaluation.memory import Memory, remove_measured
+from splade.models.backbone import Backbone
+from splade.models.folder import file_hash, saved_hash
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines.measurement import evaluate_model, frozen_backbone
+from splade.pipelines.measurement import data_hash, evaluate_model, frozen_backbone
 from splade.task_description import describe
-from splade.tasks import TASKS
+from splade.tasks import TASKS, Task
+from splade.utils.cache import cache_folder
 
 _TRAINED = "the model is trained and cannot change by it"
 _NO_TRAINING = "nothing is trained, and the test texts do not depend on it"
@@ -58,25 +64,69 @@ def evaluate_saved(
     config: Path | None = None,
     overrides: Sequence[str] = (),
     file: Path | None = None,
+    anew: bool = False,
     console: Console | None = None,
 ) -> dict[str, Any]:
     """The figures of the model in a folder, as the JSON of `results.json`, on the test split of its training.
 
-    `config` and `overrides` change settings of the data and of the measurement, `file` is test data of one's own.
+    `config` and `overrides` change settings of the data and of the measurement, `file` is test data of one's own. What
+    was measured before of the same model, data and settings is remembered, unless it is to be measured `anew`.
     """
     model = LexicalSAE.from_pretrained(folder)
     settings, max_length = measurement_settings(model, folder, config, overrides, file)
     numbered = model.record.get("numbered_labels") is True
     test = load_test_split(settings.data, settings.seed, model.labels, model.task, numbered)
     task = TASKS.get(model.task)(test, model.tokenizer, max_length, model.labels)
-    notes = [*test.notes, *task.cut_note("test", max_length)]
-    frozen = None
-    try:
-        frozen = frozen_backbone(replace(settings, task=model.task, model=model.config), model.device)
-    except BackboneError as error:  # a model must be measurable without the hub it came from
-        notes.append(f"grounding.frozen_share was left out: {error}")
-    results = evaluate_model(model, task, settings, frozen=frozen, console=console or Console(quiet=True))
+    left_out: list[str] = []
+    results = evaluate_model(
+        model,
+        task,
+        settings,
+        references=_references(model, settings, left_out),
+        console=console or Console(quiet=True),
+        memory=_memory(folder, task, max_length, anew),
+    )
+    notes = [*test.notes, *task.cut_note("test", max_length), *left_out]
     return results | {"task": model.task, "notes": [*notes, *results["findings"]]}
+
+
+def _references(model: LexicalSAE, settings: Config, left_out: list[str]) -> References:
+    """What the model is compared with, as far as it is still at hand; what is not is said in `left_out`."""
+
+    def frozen() -> Backbone | None:
+        try:
+            return frozen_backbone(replace(settings, task=model.task, model=model.config), model.device)
+        except BackboneError as error:  # a model must be measurable without the hub it came from
+            left_out.append(f"grounding.frozen_share was left out: {error}")
+            return None
+
+    def training() -> Task | None:
+        record = model.record.get("experiment")
+        if record is None:
+            left_out.append("What is fitted to training texts was left out: the model does not say which it had.")
+            return None
+        trained = load_config(None, [], record)
+        try:
+            dataset = load_dataset(trained.data, trained.seed, model.task)
+        except DataError as error:
+            left_out.append(f"What is fitted to training texts was left out: {error}")
+            return None
+        return TASKS.get(model.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
+
+    return References(load_frozen=frozen, load_training=training)
+
+
+def _memory(folder: Path, task: Task, max_length: int, anew: bool) -> Memory | None:
+    """Where what is measured of a saved model is remembered: a folder a model and split, of the user's cache."""
+    model, data = saved_hash(folder), data_hash(task, max_length)
+    place = cache_folder() / "measures" / f"{model[:16]}-{data[:16]}"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a user without a home is measured for all the same
+        return None
+    if anew:
+        remove_measured(place, MEASURES.names())
+    return Memory(place, f"{model} {splade.__version__}", data)
 
 
 def why_not_followed(setting: str) -> str | None:

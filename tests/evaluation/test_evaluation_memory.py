@@ -20,6 +20,7 @@ import torch
 
 from splade.config.schema import EvaluationConfig, ModelConfig
 from splade.data.types import TextSplit
+from splade.evaluation.measure import References
 from splade.evaluation.run import evaluate
 from splade.studies.filler import SENTENCES
 from splade.studies.tiny_model import tiny_model
@@ -43,7 +44,7 @@ with torch.no_grad():
         model.backbone(batch.input_ids, batch.attention_mask)
         model(batch.input_ids, batch.attention_mask)
 before = peak_mb()
-evaluation = evaluate(model, task, EvaluationConfig(), share=0.1, frozen=model.backbone)
+evaluation = evaluate(model, task, EvaluationConfig(), share=0.1, references=References(lambda: model.backbone))
 print(peak_mb() - before, evaluation.to_json()["active_tokens"]["mean"])
 """
 

@@ -11,6 +11,7 @@ from splade.config.schema import EvaluationConfig
 from splade.data.types import TextSplit
 from splade.evaluation import frozen_share
 from splade.evaluation.frozen_share import FrozenShare
+from splade.evaluation.measure import References
 from splade.evaluation.run import evaluate
 from splade.models.backbone import Backbone
 from splade.tasks import ClassificationTask
@@ -26,7 +27,9 @@ def test_an_untrained_model_says_what_the_frozen_backbone_says(tmp_path: Path, m
 
     def share() -> float:
         config = EvaluationConfig(batch_size=8, measures=["frozen_share"])
-        found = evaluate(model, task, config, share=0.1, frozen=frozen)[FrozenShare].frozen_share
+        found = evaluate(model, task, config, share=0.1, references=References(lambda: frozen))[
+            FrozenShare
+        ].frozen_share
         assert found is not None
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
 from splade.evaluation.input_share import InputShare
 from splade.evaluation.lexicon import Lexicon
+from splade.evaluation.measure import References
 from splade.evaluation.mechanistic import Evaluation, all_logits, dla_errors, evaluate
 from splade.evaluation.registers import Registers
 from splade.evaluation.self_activation import SelfActivation
@@ -78,7 +80,7 @@ class TestIdentity:
             return dataclasses.replace(state, logits=state.logits + torch.tensor(off))
 
         monkeypatch.setattr(model, part, wrong)
-        found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1, frozen=None)
+        found = evaluate(model, task(model, *toy_reviews(10)), CONFIG, share=0.1)
         assert found[Identity].max_error == pytest.approx(0.25, abs=1e-4)
         assert found[Identity].mean_error == pytest.approx(0.125, abs=1e-4)
 
@@ -86,7 +88,7 @@ class TestIdentity:
 class TestEvaluate:
     def test_against_the_definitions(self, model: LexicalSAE) -> None:
         texts, labels = toy_reviews(30)
-        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1, frozen=None)
+        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1)
         with torch.no_grad():
             state = model.classify(model(*encode(model, texts)))
         right = state.logits.argmax(-1) == torch.tensor(labels)
@@ -104,12 +106,12 @@ class TestEvaluate:
         assert kept[1.0].kl == pytest.approx(0.0, abs=1e-6)
         assert kept[0.1].kl > 0
         assert 0 < found[InputShare].input_share < 1
-        assert found[FrozenShare].frozen_share is None
+        assert FrozenShare not in found.results
         assert Lexicon not in found.results and "lexicon" not in found.to_json()["grounding"]
 
     def test_who_carries_most_is_measured_without_a_lexicon(self, model: LexicalSAE) -> None:
         texts, labels = toy_reviews(30)
-        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1, frozen=None)
+        found = evaluate(model, task(model, texts, labels), CONFIG, share=0.1)
         heaviest, word = found[Registers].heaviest, found[HeaviestWords].heaviest_word
         with torch.no_grad():
             state = model.classify(model(*encode(model, texts)))
@@ -126,7 +128,7 @@ class TestEvaluate:
         majority, minority = (model.labels[number] for number in (given[0], 1 - given[0]))
         same = [text for text, number in zip(texts, given, strict=True) if number == given[0]]
         labels = [int(given[0])] * (len(same) - 4) + [int(1 - given[0])] * 4
-        found = evaluate(model, task(model, same, labels), CONFIG, share=0.1, frozen=None)
+        found = evaluate(model, task(model, same, labels), CONFIG, share=0.1)
         scores = found[ClassScoreMeasure]
         assert scores.per_class[minority].recall == 0.0 and scores.per_class[minority].predicted == 0
         assert f"no more than the {100 * scores.accuracy:.1f} % of always answering '{majority}'" in found.findings[0]
@@ -134,15 +136,14 @@ class TestEvaluate:
 
     def test_circuits_are_of_the_share_asked_for(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(20))
-        small, whole = (evaluate(model, texts, CONFIG, share=share, frozen=None)[Separation] for share in (0.1, 1.0))
+        small, whole = (evaluate(model, texts, CONFIG, share=share)[Separation] for share in (0.1, 1.0))
         assert small.overlap == whole.overlap == pytest.approx(whole.size_cosine)
         assert small.size_cosine != pytest.approx(whole.size_cosine, abs=1e-3)
 
     def test_does_not_depend_on_the_batches(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(20))
         one, many = (
-            evaluate(model, texts, dataclasses.replace(CONFIG, batch_size=size), share=0.1, frozen=None)
-            for size in (20, 3)
+            evaluate(model, texts, dataclasses.replace(CONFIG, batch_size=size), share=0.1) for size in (20, 3)
         )
         assert one[Separation].cosine == pytest.approx(many[Separation].cosine, abs=1e-5)
         assert one[Separation].within_cosine == pytest.approx(many[Separation].within_cosine, abs=1e-5)
@@ -161,8 +162,8 @@ class TestEvaluate:
             task(model, *toy_reviews(20)),
             dataclasses.replace(CONFIG, lexicon=str(tmp_path / "ratings"), max_samples=12),
             share=0.1,
-            frozen=frozen,
-            advance=told.append,
+            references=References(lambda: frozen),
+            progress=lambda title, total: nullcontext(told.append),
         )
         written = found.to_json()
         assert (written["evaluated"], written["grounding"]["texts"], sum(told)) == (12, 12, 20)
@@ -173,8 +174,8 @@ class TestEvaluate:
     def test_accuracy_is_of_all_texts_and_the_rest_of_the_same_few_for_every_seed(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(40))
         few = dataclasses.replace(CONFIG, max_samples=5)
-        whole = evaluate(model, texts, CONFIG, share=0.1, frozen=None)
-        first, second = (evaluate(model, texts, few, share=0.1, frozen=None, seed=seed) for seed in (1, 2))
+        whole = evaluate(model, texts, CONFIG, share=0.1)
+        first, second = (evaluate(model, texts, few, share=0.1, seed=seed) for seed in (1, 2))
         assert first[ClassScoreMeasure] == second[ClassScoreMeasure] == whole[ClassScoreMeasure]
         assert first.rows == 5 and first[Sparsity] == second[Sparsity] != whole[Sparsity]
         assert first.to_json()["grounding"] == second.to_json()["grounding"] != whole.to_json()["grounding"]
@@ -182,7 +183,7 @@ class TestEvaluate:
     def test_random_tokens_follow_the_seed(self, model: LexicalSAE) -> None:
         texts = task(model, *toy_reviews(60))
         config = dataclasses.replace(CONFIG, completeness_shares=[0.1, 0.2, 0.3, 0.5])
-        first, again, other = (evaluate(model, texts, config, share=0.1, frozen=None, seed=seed) for seed in (1, 1, 2))
+        first, again, other = (evaluate(model, texts, config, share=0.1, seed=seed) for seed in (1, 1, 2))
         assert first.results == again.results and first.to_json() == again.to_json()
         for kept in ("shares", "tokens"):
             mine, theirs = (self.random_accuracies(found, kept) for found in (first, other))
@@ -192,7 +193,7 @@ class TestEvaluate:
         return [at.random_accuracy for at in getattr(found[Completeness].rows, kept).values()]
 
     def test_of_texts_with_nothing_to_say(self, model: LexicalSAE) -> None:
-        found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1, frozen=None)
+        found = evaluate(model, task(model, ["", "the of"], [0, 1]), CONFIG, share=0.1)
         assert found[Sparsity].active_tokens.mean == 0.0 and found[Sparsity].sparsity == 1.0
         assert found[ClassScoreMeasure].accuracy == 0.5
         assert found[InputShare].input_share == found[SelfActivation].self_activation == 0.0
@@ -206,7 +207,6 @@ class TestEvaluate:
                 task(model, *toy_reviews(4)),
                 dataclasses.replace(CONFIG, lexicon="vader"),
                 share=0.1,
-                frozen=None,
             )
 
 

@@ -15,7 +15,7 @@ from splade.config.schema import EvaluationConfig
 from splade.data.types import TaggedSplit, TextSplit
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.lexicon import Lexicon
-from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
+from splade.evaluation.measure import MEASURES, Measure, References, Scope, Seen
 from splade.evaluation.memory import Memory
 from splade.evaluation.run import Evaluation, chosen_measures, evaluate
 from splade.models.lexical_sae import LexicalSAE
@@ -79,7 +79,7 @@ def ratings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(measured: tuple[LexicalSAE, Task], memory: Memory | None, config: Any = CONFIG, **changes: Any) -> Evaluation:
     model, task = measured
-    others = {"share": 0.1, "frozen": model.backbone, "seed": 3} | changes
+    others = {"share": 0.1, "references": References(lambda: model.backbone), "seed": 3} | changes
     return evaluate(model, task, config, **others, memory=memory)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from splade.data.types import TaggedSplit, TextSplit
 from splade.errors import ConfigError
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.identity import Identity
-from splade.evaluation.measure import MEASURES
+from splade.evaluation.measure import MEASURES, References
 from splade.evaluation.measures import declared
 from splade.evaluation.run import Evaluation, check_measures, chosen_measures, evaluate
 from splade.models.lexical_sae import LexicalSAE
@@ -44,7 +45,7 @@ def measured(request: pytest.FixtureRequest) -> tuple[LexicalSAE, Task]:
 def run(measured: tuple[LexicalSAE, Task], **settings: Any) -> Evaluation:
     model, task = measured
     config = EvaluationConfig(batch_size=8, **settings)
-    return evaluate(model, task, config, share=0.1, frozen=model.backbone, seed=3)
+    return evaluate(model, task, config, share=0.1, references=References(lambda: model.backbone), seed=3)
 
 
 def leaves(found: object, path: str = "") -> dict[str, object]:
@@ -138,5 +139,7 @@ def test_the_rows_explained_are_counted_whichever_measures_are_taken(measured: t
 def test_progress_is_told_of_every_text_once(measured: tuple[LexicalSAE, Task]) -> None:
     model, task = measured
     told: list[int] = []
-    evaluate(model, task, EvaluationConfig(batch_size=8), share=0.1, frozen=None, advance=told.append)
+    evaluate(
+        model, task, EvaluationConfig(batch_size=8), share=0.1, progress=lambda title, total: nullcontext(told.append)
+    )
     assert sum(told) == len(task)

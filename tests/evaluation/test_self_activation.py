@@ -119,7 +119,7 @@ def test_the_figure_is_that_of_the_dense_definition(tmp_path: Path, support: str
     model = with_senses(tmp_path, support)
     task = ClassificationTask(TextSplit(TEXTS, [0] * len(TEXTS)), model.tokenizer, 64)
     config = EvaluationConfig(batch_size=3, measures=["self_activation"])
-    found = evaluate(model, task, config, share=0.1, frozen=None)[SelfActivation].self_activation
+    found = evaluate(model, task, config, share=0.1)[SelfActivation].self_activation
     own = spoken = 0
     for text in TEXTS:  # a text at a time, word by word
         ids, mask = encode(model, [text])

@@ -20,7 +20,7 @@ from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
 from splade.evaluation.input_share import InputShare, size_on_input
-from splade.evaluation.measure import Scope, Seen
+from splade.evaluation.measure import References, Scope, Seen
 from splade.evaluation.mechanistic import all_logits
 from splade.evaluation.registers import Registers
 from splade.evaluation.self_activation import SelfActivation
@@ -45,7 +45,7 @@ def task(model: LexicalSAE) -> TaggingTask:
 
 @pytest.fixture(scope="module")
 def found(model: LexicalSAE, task: TaggingTask) -> Evaluation:
-    return evaluate_tagging(model, task, EvaluationConfig(), share=0.1, frozen=model.backbone)
+    return evaluate_tagging(model, task, EvaluationConfig(), share=0.1, references=References(lambda: model.backbone))
 
 
 def test_entities_count_whole_and_with_their_type(model: LexicalSAE) -> None:
@@ -93,7 +93,7 @@ def test_an_identity_that_is_broken_in_what_tag_returns_is_shown(
         return dataclasses.replace(state, logits=state.logits + off)
 
     monkeypatch.setattr(model, "tag", wrong)
-    found = evaluate_tagging(model, task, EvaluationConfig(batch_size=1000), share=0.1, frozen=None)
+    found = evaluate_tagging(model, task, EvaluationConfig(batch_size=1000), share=0.1)
     assert found[Identity].max_error == pytest.approx(0.25, abs=1e-4)
     assert found[Identity].mean_error == pytest.approx(0.25 / len(task.labels) / len(TAGS), abs=1e-5)
 
@@ -102,7 +102,7 @@ def test_the_check_is_of_the_tokens_a_cap_left(model: LexicalSAE, task: TaggingT
     whole = model.config
     try:
         model.config = dataclasses.replace(whole, topk_per_position=3)
-        found = evaluate_tagging(model, task, EvaluationConfig(), share=0.1, frozen=None)
+        found = evaluate_tagging(model, task, EvaluationConfig(), share=0.1)
     finally:
         model.config = whole
     assert found[Sparsity].active_tokens.max == 3 and found[Identity].max_error < 1e-4
@@ -119,14 +119,14 @@ def test_active_tokens_at_words_of_entities(model: LexicalSAE, task: TaggingTask
     assert of_entities.mean == pytest.approx(entities.mean()) != found[Sparsity].active_tokens.mean
     assert sum(of_entities.histogram["counts"]) == len(entities)
     nothing = TaggingTask(TaggedSplit([["a", "film"]], [[0, 0]]), model.tokenizer, 10, TAGS)
-    without = evaluate_tagging(model, nothing, EvaluationConfig(), share=0.1, frozen=None)
+    without = evaluate_tagging(model, nothing, EvaluationConfig(), share=0.1)
     assert without[Sparsity].subsets == {"entities": None} and without[Sparsity].active_tokens.mean > 0
     assert without.to_json()["active_tokens_entities"] is None
 
 
 def test_keeping_everything_is_the_whole_model(model: LexicalSAE, task: TaggingTask) -> None:
     config = EvaluationConfig(completeness_shares=[1.0])
-    found = evaluate_tagging(model, task, config, share=0.1, frozen=None)
+    found = evaluate_tagging(model, task, config, share=0.1)
     argmax = all_logits(model, task, 64).argmax(-1).numpy()
     assert found[Completeness].rows.shares[1.0].accuracy == pytest.approx(float((argmax == task.labels).mean()))
     named = task.labels != 0
@@ -134,7 +134,7 @@ def test_keeping_everything_is_the_whole_model(model: LexicalSAE, task: TaggingT
     of_entities = found[Completeness].subsets["entities"].shares[1.0]
     assert of_entities.accuracy == pytest.approx(right)
     assert of_entities.kl == pytest.approx(0, abs=1e-5)
-    assert found[FrozenShare].frozen_share is None
+    assert FrozenShare not in found.results
 
 
 def test_a_cap_above_every_word_changes_nothing_and_one_below_says_whom(found: Evaluation) -> None:
@@ -183,7 +183,9 @@ def test_the_frozen_share_is_of_the_tag_decoded(model: LexicalSAE, task: Tagging
 @torch.no_grad()
 def frozen_share(model: LexicalSAE, task: TaggingTask, classes: np.ndarray) -> float | None:
     """What `FrozenShare` finds in the contributions to given classes of all words."""
-    measure = FrozenShare(Scope(model, task, EvaluationConfig(), share=0.1, frozen=model.backbone))
+    measure = FrozenShare(
+        Scope(model, task, EvaluationConfig(), share=0.1, references=References(lambda: model.backbone))
+    )
     for batch in task.in_order(64, model.device):
         state, of_batch = task.predict(model, batch), torch.from_numpy(classes[batch.places])
         measure.update(Seen(batch, state, of_batch, compute_attribution_tensor(state, of_batch)))
@@ -192,14 +194,14 @@ def frozen_share(model: LexicalSAE, task: TaggingTask, classes: np.ndarray) -> f
 
 def test_another_seed_looks_at_the_same_sentences(model: LexicalSAE, task: TaggingTask) -> None:
     config = EvaluationConfig(max_samples=7)
-    first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=seed) for seed in (1, 2))
+    first, second = (evaluate_tagging(model, task, config, share=0.1, seed=seed) for seed in (1, 2))
     assert (first[Sparsity], first.rows) == (second[Sparsity], second.rows)
     assert first.to_json()["grounding"] == second.to_json()["grounding"]
 
 
 def test_same_seed_same_figures(model: LexicalSAE, task: TaggingTask, tmp_path: Path) -> None:
     config = EvaluationConfig(max_samples=7)
-    first, second = (evaluate_tagging(model, task, config, share=0.1, frozen=None, seed=4) for _ in range(2))
+    first, second = (evaluate_tagging(model, task, config, share=0.1, seed=4) for _ in range(2))
     assert first.results == second.results and first.to_json() == second.to_json()
     assert first.to_json()["evaluated"] == 7
 

@@ -189,7 +189,7 @@ def test_a_sense_stands_where_its_word_does(folder: Path) -> None:
     place = task.row_of_position(batch)
     assert size_on_input(batch.input_ids, place, sense, model.encoder.base) == (2.0, 2.0)
     assert size_on_input(batch.input_ids, place, sense) == (0.0, 2.0)
-    found = evaluate(model, task, EvaluationConfig(measures=["self_activation"]), share=0.1, frozen=None)
+    found = evaluate(model, task, EvaluationConfig(measures=["self_activation"]), share=0.1)
     assert 0 <= found[SelfActivation].self_activation <= 1
 
 
