@@ -13,6 +13,7 @@ from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
 from splade.evaluation.input_share import InputShare
+from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.registers import Registers
@@ -26,7 +27,7 @@ __all__ = ["MEASURES", "declared"]
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
     *(Completeness, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    Cost,
+    *(Layerwise, Cost),
 )
 
 

@@ -9,6 +9,11 @@ from typing import Any
 from torch import Tensor, nn
 
 
+def find_stack(model: nn.Module, layers: int) -> nn.ModuleList | None:
+    """The list of a model's layers, which are so many; None if there is none."""
+    return next((each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == layers), None)
+
+
 @contextmanager
 def bypassed(layer: nn.Module) -> Iterator[None]:
     """Within the context, a layer hands its input on unchanged."""
