@@ -18,6 +18,7 @@ LAYERS = (
     "tasks",
     "training",
     "inference tagging",
+    "explainers",
     "evaluation",
     "reporting",
     "run_folder",

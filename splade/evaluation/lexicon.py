@@ -175,7 +175,8 @@ class Lexicon(Measure[LexiconResult]):
 
     @classmethod
     def sources(cls, scope: Scope) -> list[str]:
-        return [file_hash(_lexicon_file(str(_source(scope))))]
+        source = _source(scope)
+        return [] if source is None else [file_hash(_lexicon_file(source))]
 
     @classmethod
     def is_wanted(cls, scope: Scope) -> bool:

@@ -1,0 +1,41 @@
+"""Explanations that know nothing: what every other must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
+from splade.explainers.subject import Subject
+from splade.explainers.word_text import WordText
+from splade.models.protocol import LexicalModel
+from splade.models.state import CircuitState
+
+
+@EXPLAINERS.register("random")
+class Random(Explainer):
+    """Scores drawn from a normal distribution."""
+
+    draws = True
+
+    def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
+        generator = np.random.default_rng(self.parts.seed)
+        return [WordScores(generator.standard_normal(len(text))) for text in texts]
+
+    def explain_tokens(self, model: LexicalModel, state: CircuitState, classes: Tensor) -> Tensor:
+        generator = torch.Generator().manual_seed(self.parts.seed)
+        return torch.randn(len(state.rows), generator=generator).to(state.rows.value.device)
+
+
+@EXPLAINERS.register("empty")
+class Empty(Explainer):
+    """Nothing said of any word; a measure that rewards silence shows here."""
+
+    def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
+        return [WordScores(np.zeros(len(text))) for text in texts]
+
+    def explain_tokens(self, model: LexicalModel, state: CircuitState, classes: Tensor) -> Tensor:
+        return torch.zeros_like(state.rows.value)
