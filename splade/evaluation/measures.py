@@ -18,6 +18,7 @@ from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.registers import Registers
+from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
 from splade.evaluation.sparsity import Sparsity
@@ -39,7 +40,7 @@ ORDER: tuple[type[Declared], ...] = (
         HeaviestWords,
         Strongest,
     ),
-    *(Layerwise, Cost),
+    *(Layerwise, Scaling, Cost),
 )
 
 
