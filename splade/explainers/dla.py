@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
+from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores, in_order
 from splade.explainers.subject import Subject
 from splade.explainers.word_text import WordText
 from splade.mechanistic.attribution import compute_attribution_tensor
@@ -26,7 +26,7 @@ class DLA(Explainer):
 
     @torch.no_grad()
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
-        found: dict[int, WordScores] = {}
+        found: list[tuple[int, WordScores]] = []
         for batch in subject.read(texts):
             state = subject.state(batch)
             of_rows = torch.tensor([classes[row] for row in batch.rows], device=subject.device)
@@ -38,8 +38,8 @@ class DLA(Explainer):
             bias = state.b_eff.gather(1, of_rows[:, None])[:, 0].tolist()
             for n, row in enumerate(batch.rows):
                 scores = words[n].double().numpy()
-                found[row] = WordScores(scores, bias[n], totals[n] - float(scores.sum()))
-        return [found[row] for row in range(len(texts))]
+                found.append((row, WordScores(scores, bias[n], totals[n] - float(scores.sum()))))
+        return in_order(found)
 
     def explain_documents(
         self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]

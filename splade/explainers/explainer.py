@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -51,6 +51,11 @@ class WordScores:
     def total(self) -> float | None:
         """The logit as the explanation has it; None: it makes no such claim."""
         return None if self.base is None else float(self.scores.sum()) + self.elsewhere + self.base
+
+
+def in_order(found: Iterable[tuple[int, WordScores]]) -> list[WordScores]:
+    """What was found of texts by their number, a subject having read the longest first, in the order of the texts."""
+    return [scores for _, scores in sorted(found, key=lambda pair: pair[0])]
 
 
 @dataclass(frozen=True)
