@@ -55,9 +55,10 @@ MEASURES = MeasureRegistry("measure")
 
 Result = TypeVar("Result")
 
-Reads = Literal["every row", "explained rows", "sample"]
+Reads = Literal["every row", "explained rows", "sample", "nothing"]
 """The rows that a measure is fed: of all texts of the split; of the texts that `evaluation.max_samples` allows; of the
-few of those that are enough for what is slow."""
+few of those that are enough for what is slow; of none, since it reads texts in its own way once it is asked for its
+result."""
 
 
 @dataclass
@@ -67,6 +68,7 @@ class References:
     load_frozen: Callable[[], Backbone | None] = lambda: None
     load_dense: Callable[[], DenseClassifier | None] = lambda: None
     load_training: Callable[[], Task | None] = lambda: None
+    load_untrained: Callable[[], LexicalModel | None] = lambda: None
 
     @cached_property
     def frozen(self) -> Backbone | None:
@@ -82,6 +84,11 @@ class References:
     def training(self) -> Task | None:
         """The texts it was trained on, for whatever is fitted."""
         return self.load_training()
+
+    @cached_property
+    def untrained(self) -> LexicalModel | None:
+        """A model of the same settings as training begins with it."""
+        return self.load_untrained()
 
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splade.evaluation.agreement import Agreement
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.completeness import Completeness
@@ -9,6 +10,8 @@ from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
 from splade.evaluation.dense_scores import DenseScores
 from splade.evaluation.entity_scores import EntityScoreMeasure
+from splade.evaluation.eraser import Eraser
+from splade.evaluation.faithfulness import Removability
 from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
@@ -26,20 +29,9 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(
-        Completeness,
-        Deletion,
-        Separation,
-        InputShare,
-        FrozenShare,
-        SelfActivation,
-        Lexicon,
-        Registers,
-        HeaviestWords,
-        Strongest,
-        PostHocSAE,
-    ),
-    Cost,
+    *(Completeness, Eraser, Removability, Deletion, Agreement),
+    *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
+    *(PostHocSAE, Cost),
 )
 
 

@@ -25,6 +25,7 @@ from splade.models.folder import is_model_folder, saved_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.starting_point import load_backbone
 from splade.pipelines.outputs import write_outputs
+from splade.pipelines.preparation import untrained_model
 from splade.run_folder import DENSE, MEASURED, fingerprint, held, write_config
 from splade.tasks import TASKS, Task
 from splade.training.recipes import resolved
@@ -108,10 +109,16 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
     memory = run_memory(config, saved_hash(folder / "model"), test)
+
+    def train() -> Task:
+        found: Task = TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
+        return found
+
     references = References(
         load_frozen=lambda: frozen_backbone(config, model.device),
         load_dense=lambda: saved_dense(folder, model),
-        load_training=lambda: TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels),
+        load_training=train,
+        load_untrained=lambda: untrained_model(config, train(), model.labels, model.device),
     )
     measured = evaluate_model(model, test, config, references=references, console=console, memory=memory)
     some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left

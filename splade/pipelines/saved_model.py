@@ -24,6 +24,7 @@ from splade.models.backbone import Backbone
 from splade.models.folder import file_hash, saved_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines.measurement import data_hash, evaluate_model, frozen_backbone, saved_dense
+from splade.pipelines.preparation import untrained_model
 from splade.task_description import describe
 from splade.tasks import TASKS, Task
 from splade.utils.cache import cache_folder
@@ -113,7 +114,18 @@ def _references(folder: Path, model: LexicalSAE, settings: Config, left_out: lis
             return None
         return TASKS.get(model.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
 
-    return References(frozen, lambda: saved_dense(folder.parent, model), training)
+    def untrained() -> LexicalSAE | None:
+        if (texts := references.training) is None:
+            return None
+        try:
+            trained = load_config(None, [], model.record.get("experiment"))
+            return untrained_model(trained, texts, model.labels, model.device)
+        except BackboneError as error:
+            left_out.append(f"The model before its training was left out: {error}")
+            return None
+
+    references = References(frozen, lambda: saved_dense(folder.parent, model), training, untrained)
+    return references
 
 
 def _memory(folder: Path, task: Task, max_length: int, anew: bool) -> Memory | None:
