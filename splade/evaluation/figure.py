@@ -256,11 +256,26 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """Things by two numbers, a dot each."""
+
+    x: str
+    y: str
+    dots: Sequence[tuple[float, float]]
+    diagonal: str = ""
+    """What the line on which both numbers are equal is called; empty: there is none."""
+
+
+Content = Curves | Histogram | Bars | Scatter
+"""What can be drawn."""
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A picture of some results."""
 
     name: str
     title: str
     caption: str
-    read: Callable[[Results], Curves | Histogram | Bars | None]
+    read: Callable[[Results], Content | None]
     """What to draw; None if it was not measured."""

@@ -6,6 +6,7 @@ from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.cost import Cost
+from splade.evaluation.deletion import Deletion
 from splade.evaluation.dense_scores import DenseScores
 from splade.evaluation.entity_scores import EntityScoreMeasure
 from splade.evaluation.eraser import Eraser
@@ -26,7 +27,7 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability),
+    *(Completeness, Eraser, Removability, Deletion),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     Cost,
 )

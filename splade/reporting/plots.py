@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from splade.evaluation.figure import Bars, Curves, Histogram, is_number
+from splade.evaluation.figure import Bars, Content, Curves, Histogram, Scatter, is_number
 from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, draw_svg
 
 MAX_POINTS = 400
@@ -95,11 +95,26 @@ def validation_score(history: History, key: str, name: str) -> str | None:
     return draw_svg("validation", f"{name} on the validation split over training", draw)
 
 
-def draw(name: str, title: str, content: Curves | Histogram | Bars) -> str:
+def draw(name: str, title: str, content: Content) -> str:
     """The drawing of a measure's results."""
-    if isinstance(content, Bars):
-        return draw_svg(name, title, _bars(content))
-    return draw_svg(name, title, _curves(content) if isinstance(content, Curves) else _histogram(content))
+    drawn = {Bars: _bars, Curves: _curves, Histogram: _histogram, Scatter: _scatter}
+    return draw_svg(name, title, drawn[type(content)](content))  # type: ignore[operator]
+
+
+def _scatter(content: Scatter) -> Callable[[Axes], None]:
+    def draw_dots(axes: Axes) -> None:
+        axes.axhline(0, color=GREY, linewidth=0.6)
+        axes.axvline(0, color=GREY, linewidth=0.6)
+        if content.diagonal and content.dots:
+            ends = [end(number for dot in content.dots for number in dot) for end in (min, max)]
+            axes.plot(ends, ends, color=ORANGE, linestyle="--", linewidth=1.2, label=content.diagonal)
+            axes.legend(fontsize=8)
+        across, up = zip(*content.dots, strict=True)
+        axes.scatter(across, up, s=7, color=BLUE, alpha=0.45, linewidths=0)
+        axes.set_xlabel(content.x)
+        axes.set_ylabel(content.y)
+
+    return draw_dots
 
 
 def _bars(content: Bars) -> Callable[[Axes], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from splade.evaluation.figure import Bars, Curves, Figure, Grid, Histogram, Results, find, is_number, percent
+from splade.evaluation.figure import Content, Figure, Grid, Results, find, is_number, percent
 from splade.evaluation.measures import declared
 from splade.task_description import describe
 
@@ -37,7 +37,7 @@ class ShownDrawing:
     name: str
     title: str
     caption: str
-    content: Curves | Histogram | Bars
+    content: Content
 
 
 @dataclass
