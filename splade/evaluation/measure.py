@@ -54,9 +54,10 @@ MEASURES = MeasureRegistry("measure")
 
 Result = TypeVar("Result")
 
-Reads = Literal["every row", "explained rows", "sample"]
+Reads = Literal["every row", "explained rows", "sample", "nothing"]
 """The rows that a measure is fed: of all texts of the split; of the texts that `evaluation.max_samples` allows; of the
-few of those that are enough for what is slow."""
+few of those that are enough for what is slow; of none, since it reads texts in its own way once it is asked for its
+result."""
 
 
 @dataclass

@@ -17,6 +17,7 @@ from splade.evaluation.input_share import InputShare
 from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
+from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
 from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
@@ -40,7 +41,7 @@ ORDER: tuple[type[Declared], ...] = (
         HeaviestWords,
         Strongest,
     ),
-    *(Layerwise, Scaling, Cost),
+    *(Negation, Layerwise, Scaling, Cost),
 )
 
 
