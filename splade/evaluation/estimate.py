@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from splade.evaluation.bootstrap import intervals
+from splade.evaluation.figure import Form, Results, find, is_number
 
 
 @dataclass(frozen=True)
@@ -24,23 +26,33 @@ def estimates(values: np.ndarray, texts: np.ndarray, seed: int) -> list[Estimate
     `texts` (R,): the text of each row; the rows of one are drawn together.
     """
     values = np.asarray(values, dtype=np.float64)
-    known = ~np.isnan(values)
-    if not known.any():
-        return [None] * values.shape[1]
-    columns = values.shape[1]
+    known = ~np.isnan(values)  # (R, K)
+    measured = known.any(0)
+    found: list[Estimate | None] = [None] * len(measured)
+    if not measured.any():
+        return found
 
     def means(sums: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):  # 0/0: a draw without any value
-            return sums[:, :columns] / sums[:, columns:]
+        totals, counts = np.hsplit(sums, 2)
+        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)  # a draw may have none
 
-    with np.errstate(all="ignore"):
-        found, ends = intervals(np.hstack([np.where(known, values, 0.0), known]), texts, means, seed)
-    return [
-        Estimate(float(mean), within.low, within.high) if np.isfinite(mean) else None
-        for mean, within in zip(found, ends, strict=True)
-    ]
+    terms = np.hstack([np.where(known, values, 0.0)[:, measured], known[:, measured]])
+    for column, mean, within in zip(np.flatnonzero(measured), *intervals(terms, texts, means, seed), strict=True):
+        found[column] = Estimate(float(mean), within.low, within.high)
+    return found
 
 
 def estimate(values: np.ndarray, texts: np.ndarray, seed: int) -> Estimate | None:
     """The mean over rows (R,); see `estimates`."""
     return estimates(np.asarray(values)[:, None], texts, seed)[0]
+
+
+def beside_estimate(key: str, form: Form, random: str = "") -> Callable[[Results], str]:
+    """What goes with an estimate at a key: its interval, and the mean of chance at another."""
+
+    def said(results: Results) -> str:
+        low, high, chance = (find(results, place) for place in (f"{key}.low", f"{key}.high", f"{random}.mean"))
+        parts = [f"95 % interval {form.show(low)} to {form.show(high)}"] if is_number(low) and is_number(high) else []
+        return "; ".join(parts + ([f"random tokens {form.show(chance)}"] if is_number(chance) else []))
+
+    return said

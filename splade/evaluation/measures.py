@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splade.evaluation.agreement import Agreement
 from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
@@ -10,6 +11,8 @@ from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
 from splade.evaluation.dense_scores import DenseScores
 from splade.evaluation.entity_scores import EntityScoreMeasure
+from splade.evaluation.eraser import Eraser
+from splade.evaluation.faithfulness import Removability
 from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
@@ -19,6 +22,7 @@ from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
+from splade.evaluation.sae import PostHocSAE
 from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
@@ -29,19 +33,9 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
-    *(
-        Completeness,
-        Deletion,
-        Separation,
-        InputShare,
-        FrozenShare,
-        SelfActivation,
-        Lexicon,
-        Registers,
-        HeaviestWords,
-        Strongest,
-    ),
-    *(Negation, Layerwise, Scaling, Cost),
+    *(Completeness, Eraser, Removability, Deletion, Agreement, Negation),
+    *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
+    *(Layerwise, PostHocSAE, Scaling, Cost),
 )
 
 

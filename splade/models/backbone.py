@@ -88,12 +88,7 @@ class Backbone(nn.Module):
                 weight, bias = backbone.decoder()
                 scores = backbone(probe, mask) @ weight.T + bias  # (1, 4, V)
                 usable = notice is not None or torch.allclose(scores, expected, LARGEST_ROUNDING, LARGEST_ROUNDING)
-            except (
-                AttributeError,
-                RuntimeError,
-                TypeError,
-                ValueError,
-            ):  # some part cannot do without what was removed
+            except (AttributeError, RuntimeError, TypeError, ValueError):  # a part needs what was removed
                 usable = False
         if not usable:
             raise BackboneError(
@@ -117,6 +112,20 @@ class Backbone(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Hidden states (B, L, d) of token ids (B, L); positions whose mask is 0 are padding."""
         return self.transform(self.model(input_ids=input_ids, attention_mask=attention_mask)[0])  # (B, L, d)
+
+    def last_attention(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, heads, L, L) of the last layer, each position's (third) to all others (last), in float32; by the plain
+        attention, since the fused one that models run with does not hand out its weights."""
+        usual = self.config._attn_implementation
+        self.model.set_attn_implementation("eager")
+        try:
+            found = self.model(input_ids=input_ids, attention_mask=attention_mask, output_attentions=True)
+        finally:
+            self.model.set_attn_implementation(usual)
+        if not getattr(found, "attentions", None):
+            name = self.config.model_type
+            raise BackboneError(f"The model type '{name}' hands out no attention; leave the explainer 'attention' out.")
+        return found.attentions[-1].float()
 
     def input_embeddings(self) -> nn.Embedding:
         """The word embeddings that turn token ids into the first layer's input."""
