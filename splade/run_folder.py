@@ -24,7 +24,7 @@ from splade.errors import ConfigError
 from splade.evaluation.lexicon import LexiconSettings
 from splade.evaluation.measures import MEASURES
 from splade.evaluation.memory import remove_measured
-from splade.models.folder import file_hash
+from splade.models.folder import file_hash, remove_model
 from splade.models.supports.dictionary import DictionarySettings
 from splade.training.checkpoint import list_checkpoints, nothing_to_resume
 from splade.training.recipes import resolved
@@ -36,7 +36,10 @@ RESULTS = ("results.json", "report.html", "README.md")
 MEASURED = "measures"
 """What each measure has found, so that none is taken twice."""
 
-PROGRESS = ("metrics.jsonl", "checkpoints", "dense", MEASURED)
+DENSE = "dense"
+"""The dense baseline, with a history, checkpoints and a model of its own."""
+
+PROGRESS = ("metrics.jsonl", "checkpoints", DENSE, MEASURED)
 """Written as a run goes on."""
 
 WRITES = (*RESULTS, *PROGRESS, "config.yaml", "model")
@@ -243,7 +246,7 @@ def write_config(config: Config) -> None:
 
 def begin_anew(folder: Path) -> None:
     """Remove how far an earlier run had come. Its model and results stay until there are others."""
-    for part in (folder, folder / "dense"):
+    for part in (folder, folder / DENSE):
         (part / "metrics.jsonl").unlink(missing_ok=True)
         remove_checkpoints(part)
     remove_measured(folder / MEASURED, MEASURES.names())
@@ -259,7 +262,9 @@ def remove_checkpoints(folder: Path) -> None:
 
 
 def remove_other_results(folder: Path, mine: str) -> None:
-    """Remove the results of a run with another fingerprint, whose model is about to be replaced."""
+    """Remove the results and the dense baseline of a run with another fingerprint, whose model is about to be
+    replaced."""
     if _results(folder).get("fingerprint") != mine:
         for name in RESULTS:
             (folder / name).unlink(missing_ok=True)
+        remove_model(folder / DENSE / "model")

@@ -17,6 +17,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFa
 from splade.config.schema import ModelConfig
 from splade.config.variants import make
 from splade.models.backbone import Backbone
+from splade.models.dense import DenseClassifier
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
 from splade.models.sparse import SparseRows
 from splade.models.supports import SUPPORTS, DictionarySupport, Support, SupportParts
@@ -227,6 +228,21 @@ def build_model(
     return model.eval()
 
 
+def build_dense(
+    tmp_path: Path, *, classes: int = 2, task: Literal["classification", "tagging"] = "classification"
+) -> DenseClassifier:
+    """An untrained dense baseline on the same tiny backbone, with the same labels."""
+    folder = tmp_path / "bert"
+    if not folder.exists():
+        build_backbone_folder(tmp_path, "bert")
+    backbone, tokenizer = Backbone.from_name(str(folder))
+    labels = TAGS if task == "tagging" else [f"class {number}" for number in range(classes)]
+    config = ModelConfig(hidden_size=16, dtype="float32")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        return DenseClassifier(backbone, tokenizer, labels, config, max_length=MAX_POSITIONS, task=task).eval()
+
+
 class Wrapper(nn.Module):
     """A model with another inside, which answers for it."""
 
@@ -244,7 +260,7 @@ class Wrapper(nn.Module):
         return self.inside(input_ids, attention_mask)
 
 
-def encode(model: LexicalSAE, texts: list[str]) -> tuple[Tensor, Tensor]:
+def encode(model: LexicalSAE | DenseClassifier, texts: list[str]) -> tuple[Tensor, Tensor]:
     """Token ids and attention mask (B, L), padded to the longest text."""
     batch = model.tokenizer(texts, return_tensors="pt", padding=True, truncation=True, max_length=model.max_length)
     return batch["input_ids"], batch["attention_mask"]

@@ -22,7 +22,8 @@ finally:
 
 # Libraries that only training, measuring or drawing needs, and what of our own brings them along.
 NOT_TO_PREDICT = {
-    *("datasets", "matplotlib", "pandas", "pyarrow", "schedulefree", "scipy", "seqeval", "sklearn", "torchvision"),
+    *("captum", "datasets", "lime", "matplotlib", "pandas", "pyarrow", "schedulefree", "scipy", "seqeval", "sklearn"),
+    "torchvision",
     *("splade.pipelines", "splade.training.loop", "splade.evaluation.measures", "splade.reporting.report"),
 }
 

@@ -144,7 +144,7 @@ class TestOptions:
         assert results["grounding"]["lexicon"]["name"].endswith("ratings.tsv")
         said = " ".join(done.stdout.replace("│", " ").split())  # the width of the terminal breaks cells
         assert "(dense head" in said and "seconds a step" in said and "of the right sign" in said
-        assert [path.name for path in (tmp_path / "out" / "dense").iterdir()] == ["metrics.jsonl"]
+        assert {path.name for path in (tmp_path / "out" / "dense").iterdir()} == {"metrics.jsonl", "model"}
 
     def test_an_accuracy_that_imbalance_makes_is_said_to_be_none(self, toy_run: ToyRun, tmp_path: Path) -> None:
         """One text in sixteen is called negative, whatever it says: there is only the frequent label to learn."""

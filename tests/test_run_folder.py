@@ -15,8 +15,9 @@ from splade import run_folder
 from splade.config.load import load_config
 from splade.data.loader import load_dataset
 from splade.errors import ConfigError, DataError
+from splade.models.dense import DenseClassifier
 from splade.pipelines import run_experiment, setup_and_train
-from splade.run_folder import LOCK, check_output_dir, held, run_id, write_config
+from splade.run_folder import LOCK, begin_anew, check_output_dir, held, run_id, write_config
 from splade.training.loop import Trainer
 from tests.builders import toy_reviews
 from tests.runs import (
@@ -112,6 +113,19 @@ class TestOutputFolder:
         run_experiment(config, overwrite=True)
         assert read_json(folder / "results.json")["seed"] == 1
         assert load_config(folder / "config.yaml").seed == 1
+
+    def test_the_dense_baseline_goes_with_the_run_it_is_of(self, toy_run: ToyRun, tmp_path: Path) -> None:
+        """Once another run has a model, and not before; what somebody has put beside it stays."""
+        few = {"training__max_steps": 5, "training__eval_every": 5}
+        run_experiment(toy_run.config(tmp_path, evaluation__dense_baseline=True, **few))
+        dense = DenseClassifier.from_pretrained(tmp_path / "dense" / "model")
+        assert dense.record["experiment"]["evaluation"]["dense_baseline"] is True
+        kept = contents(tmp_path / "dense" / "model")
+        (tmp_path / "dense" / "mine.txt").write_text("mine")
+        begin_anew(tmp_path)
+        assert contents(tmp_path / "dense" / "model") == kept
+        run_experiment(toy_run.config(tmp_path, seed=1, **few), overwrite=True)
+        assert [path.name for path in (tmp_path / "dense").iterdir()] == ["mine.txt"]
 
     def test_two_runs_at_once_are_one_too_many(self, toy_run: ToyRun, tmp_path: Path) -> None:
         config = toy_run.config(tmp_path / "out")

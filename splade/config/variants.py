@@ -51,6 +51,8 @@ KINDS = {
     "anchor": "splade.training.anchors:ANCHORS",
     "optimizer": "splade.training.optim:OPTIMIZERS",
     "measure": "splade.evaluation.measures:MEASURES",
+    "explainer": "splade.explainers:EXPLAINERS",
+    "protocol": "splade.evaluation.rationale_protocols:PROTOCOLS",
 }
 """Where the registry of each kind is: the module that has all its variants once it is imported, and the name there."""
 

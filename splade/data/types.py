@@ -70,6 +70,11 @@ class TaggedSplit:
     parting: ClassVar[str] = " (in a column file a blank line ends each)"
 
     @property
+    def extra(self) -> Columns:
+        """Further columns of the source: none are kept."""
+        return {}
+
+    @property
     def examples(self) -> list[list[str]]:
         """What a model is given: the words of each sentence."""
         return self.sentences

@@ -36,6 +36,17 @@ class EncodedWords(EncodedTexts):
 
 
 @dataclass(frozen=True)
+class WordWindow:
+    """A part of a sentence, by numbers of words: it shows those from ``start`` to ``end``, and decides ``first`` to
+    ``last``, the others being context; the words after the last are one further, as in slices."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class _Windows:
     """Which words (``start`` to ``end``) of which sentence each window shows."""
 
@@ -87,6 +98,23 @@ def encode_words(
     first = np.zeros(len(all_ids), dtype=bool)
     first[target] = decides & (piece_of[word_of[shown]] == shown)
     return EncodedWords(all_ids, offsets, len(cut), int(words.sum()), windows.sentence, word, first, cut)
+
+
+def word_windows(
+    words: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int, overlap: int = OVERLAP
+) -> list[WordWindow]:
+    """The windows of at most ``max_length`` tokens that ``encode_words`` cuts a sentence into, for whoever reads each
+    as a text of its own."""
+    before, after = _special_tokens(tokenizer)
+    room = max_length - len(before) - len(after)
+    _, word_of, _ = _pieces([words], tokenizer, room)
+    piece_of = np.searchsorted(word_of, np.arange(len(words) + 1))
+    windows, owner = _windows(np.array([0, len(words)]), piece_of, room, min(overlap, room // 2))
+    decided = [np.flatnonzero(owner == number) for number in range(len(windows.start))]
+    return [
+        WordWindow(int(start), int(end), int(own[0]), int(own[-1]) + 1)
+        for start, end, own in zip(windows.start, windows.end, decided, strict=True)
+    ]
 
 
 def _ends(lengths: np.ndarray) -> np.ndarray:

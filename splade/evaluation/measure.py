@@ -20,7 +20,8 @@ from torch import Tensor
 from splade.config.schema import EvaluationConfig
 from splade.evaluation.figure import Drawing, Figure, Key, Table
 from splade.models.backbone import Backbone
-from splade.models.protocol import LexicalModel, Model
+from splade.models.dense import DenseClassifier
+from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 from splade.registry import Registered, Registry
@@ -54,9 +55,10 @@ MEASURES = MeasureRegistry("measure")
 
 Result = TypeVar("Result")
 
-Reads = Literal["every row", "explained rows", "sample"]
+Reads = Literal["every row", "explained rows", "sample", "nothing"]
 """The rows that a measure is fed: of all texts of the split; of the texts that `evaluation.max_samples` allows; of the
-few of those that are enough for what is slow."""
+few of those that are enough for what is slow; of none, since it reads texts in its own way once it is asked for its
+result."""
 
 
 @dataclass
@@ -64,8 +66,9 @@ class References:
     """What a model is compared with. Each is loaded when a measure first asks for it, and None if it is not at hand."""
 
     load_frozen: Callable[[], Backbone | None] = lambda: None
-    load_dense: Callable[[], Model | None] = lambda: None
+    load_dense: Callable[[], DenseClassifier | None] = lambda: None
     load_training: Callable[[], Task | None] = lambda: None
+    load_untrained: Callable[[], LexicalModel | None] = lambda: None
 
     @cached_property
     def frozen(self) -> Backbone | None:
@@ -73,7 +76,7 @@ class References:
         return self.load_frozen()
 
     @cached_property
-    def dense(self) -> Model | None:
+    def dense(self) -> DenseClassifier | None:
         """The same backbone under an ordinary head, trained on the same texts."""
         return self.load_dense()
 
@@ -81,6 +84,11 @@ class References:
     def training(self) -> Task | None:
         """The texts it was trained on, for whatever is fitted."""
         return self.load_training()
+
+    @cached_property
+    def untrained(self) -> LexicalModel | None:
+        """A model of the same settings as training begins with it."""
+        return self.load_untrained()
 
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
@@ -134,6 +142,8 @@ class Scope:
     """(N,) the classes decided on, once they are there."""
     progress: Progress = no_progress
     """For slow work after the pass over the rows."""
+    to_train: bool = False
+    """Whether the model is yet to be trained, and what it is compared with too: only settings can be checked."""
 
 
 @dataclass(frozen=True)

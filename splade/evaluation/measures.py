@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from splade.evaluation.agreement import Agreement
+from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.completeness import Completeness
@@ -15,9 +17,13 @@ from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
 from splade.evaluation.input_share import InputShare
+from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
+from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
+from splade.evaluation.sae import PostHocSAE
+from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
 from splade.evaluation.sparsity import Sparsity
@@ -26,10 +32,10 @@ from splade.evaluation.strongest import Strongest
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
-    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion),
+    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
+    *(Completeness, Eraser, Removability, Deletion, Agreement, Negation),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    Cost,
+    *(Layerwise, PostHocSAE, Scaling, Cost),
 )
 
 

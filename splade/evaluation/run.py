@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.config.numbers import ALL_ROWS
 from splade.config.schema import EvaluationConfig
-from splade.data.splits import TEST_SEED
 from splade.errors import ConfigError
 from splade.evaluation.measure import Measure, Progress, References, Scope, Seen, no_progress
 from splade.evaluation.measures import MEASURES, declared
 from splade.evaluation.memory import Memory
+from splade.evaluation.sampling import sampled
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
@@ -82,7 +81,7 @@ def measures_for(task: str) -> list[type[Measure[Any]]]:
 
 def check_measures(model: LexicalModel, task: Task, config: EvaluationConfig) -> None:
     """Refuse settings that could not be measured, so that they do not come to light after an hour of training."""
-    scope = Scope(model, task, config, share=1.0)
+    scope = Scope(model, task, config, share=1.0, to_train=True)
     for measure in chosen_measures(config, task.name):
         measure.check(scope)
 
@@ -143,17 +142,6 @@ def _instance(measure: type[Measure[Any]], scope: Scope, memory: Memory | None) 
     if memory:
         instance.parts = memory.parts(measure, scope)
     return instance
-
-
-def sampled(rows: int, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that are looked at, ascending, and the others: all and none if there are no more than `most` or it is -1.
-
-    Always the same ones, whatever the run's seed, so that seeds are compared on the same texts.
-    """
-    if most == ALL_ROWS or most >= rows:
-        return np.arange(rows), np.arange(0)
-    order = np.random.default_rng(TEST_SEED).permutation(rows)
-    return np.sort(order[:most]), np.sort(order[most:])
 
 
 @torch.no_grad()

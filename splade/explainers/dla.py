@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
+from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores, in_order
 from splade.explainers.subject import Subject
 from splade.explainers.word_text import WordText
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.protocol import LexicalModel
+from splade.models.protocol import LexicalModel, is_lexical
 from splade.models.state import CircuitState
+from splade.tasks.documents import read_documents
 
 
 @EXPLAINERS.register("dla")
@@ -24,7 +26,7 @@ class DLA(Explainer):
 
     @torch.no_grad()
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
-        found: dict[int, WordScores] = {}
+        found: list[tuple[int, WordScores]] = []
         for batch in subject.read(texts):
             state = subject.state(batch)
             of_rows = torch.tensor([classes[row] for row in batch.rows], device=subject.device)
@@ -36,7 +38,20 @@ class DLA(Explainer):
             bias = state.b_eff.gather(1, of_rows[:, None])[:, 0].tolist()
             for n, row in enumerate(batch.rows):
                 scores = words[n].double().numpy()
-                found[row] = WordScores(scores, bias[n], totals[n] - float(scores.sum()))
+                found.append((row, WordScores(scores, bias[n], totals[n] - float(scores.sum()))))
+        return in_order(found)
+
+    def explain_documents(
+        self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]
+    ) -> list[np.ndarray]:
+        """Exact for documents too: all their windows are decided on together."""
+        assert is_lexical(subject.model)
+        found: dict[int, np.ndarray] = {}
+        for batch in read_documents(
+            subject.model, [text.words for text in texts], subject.batch_size, subject.max_length
+        ):
+            of_rows = torch.tensor([classes[row] for row in batch.rows], device=subject.device)
+            found |= dict(zip(batch.rows, batch.word_scores(of_rows), strict=True))
         return [found[row] for row in range(len(texts))]
 
     def explain_tokens(self, model: LexicalModel, state: CircuitState, classes: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from splade.explainers.subject import Subject
+from splade.explainers.windows import explain_windows
 from splade.explainers.word_text import WordText
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
@@ -52,6 +53,11 @@ class WordScores:
         return None if self.base is None else float(self.scores.sum()) + self.elsewhere + self.base
 
 
+def in_order(found: Iterable[tuple[int, WordScores]]) -> list[WordScores]:
+    """What was found of texts by their number, a subject having read the longest first, in the order of the texts."""
+    return [scores for _, scores in sorted(found, key=lambda pair: pair[0])]
+
+
 @dataclass(frozen=True)
 class ExplainerParts:
     """What an explainer may need when it is made."""
@@ -83,6 +89,20 @@ class Explainer(ABC):
     @abstractmethod
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         """Scores of the words of each text for its class."""
+
+    def explain_documents(
+        self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]
+    ) -> list[np.ndarray]:
+        """(W,) scores of the words of each text for its class, however long it is; each must have a word."""
+
+        def scores(windows: Sequence[WordText], classes: Sequence[int]) -> list[np.ndarray]:
+            return [found.scores for found in self.explain(subject, windows, classes)]
+
+        return explain_windows(subject, texts, classes, scores)
+
+    def decide(self, texts: Sequence[WordText]) -> np.ndarray | None:
+        """(N,) the classes of texts as it decides on them itself, where it is a model of its own; None: it is not."""
+        return None
 
     def explain_tokens(self, model: LexicalModel, state: CircuitState, classes: Tensor) -> Tensor | None:
         """(N,) scores of the active vocabulary tokens, the entries of `state.rows`, for the classes (R,) of its rows,

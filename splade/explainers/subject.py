@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -53,7 +53,7 @@ class Subject:
         self.model, self.tokenizer, self.max_length, self.batch_size = model, tokenizer, max_length, batch_size
         self.name = name
         self.passes = 0
-        """Texts that the backbone has read, forward; one read backward counts twice."""
+        """Texts that the backbone has read, forward or backward: a gradient is two."""
 
     @property
     def device(self) -> torch.device:
@@ -69,14 +69,15 @@ class Subject:
             out[batch.rows] = self.classify(batch.input_ids, batch.attention_mask).logits.float().cpu()
         return out[[place[text] for text in texts]]
 
-    def read(self, texts: Sequence[WordText]) -> list[ReadBatch]:
-        """Texts in batches of similar length, longest first."""
+    def read(self, texts: Sequence[WordText], batch_size: int | None = None) -> Iterator[ReadBatch]:
+        """Texts in batches of similar length, longest first; `batch_size`: another than the subject's own."""
+        if not texts:
+            return
         encoded = self.tokenizer(
             [text.text for text in texts], truncation=True, max_length=self.max_length, return_offsets_mapping=True
         )
         lengths = [len(ids) for ids in encoded["input_ids"]]
-        batches = []
-        for rows in longest_first(lengths, self.batch_size, POSITIONS_AT_A_TIME):
+        for rows in longest_first(lengths, batch_size or self.batch_size, POSITIONS_AT_A_TIME):
             chosen, longest = [texts[row] for row in rows], max(lengths[row] for row in rows)
             ids = torch.full((len(rows), longest), self.tokenizer.pad_token_id or 0)
             mask, words = torch.zeros_like(ids), torch.full_like(ids, -1)
@@ -85,8 +86,7 @@ class Subject:
                 mask[n, : lengths[row]] = 1
                 of_position = words_of_positions(encoded["offset_mapping"][row], list(texts[row].spans))
                 words[n, : lengths[row]] = torch.tensor(of_position)
-            batches.append(ReadBatch(rows.tolist(), chosen, *(t.to(self.device) for t in (ids, mask, words))))
-        return batches
+            yield ReadBatch(rows.tolist(), chosen, *(t.to(self.device) for t in (ids, mask, words)))
 
     def classify(self, input_ids: Tensor, attention_mask: Tensor):  # type: ignore[no-untyped-def]
         """The model's decision on a batch (B, L): something with `logits`, of our own model a `CircuitState`."""
@@ -113,4 +113,14 @@ class Subject:
             logits: Tensor = self.classify(input_ids, attention_mask).logits
         finally:
             handle.remove()
+        if (
+            logits.requires_grad and embeddings.requires_grad
+        ):  # whoever asks for a gradient reads the texts backward too
+            self.passes += len(input_ids)
         return logits
+
+    @torch.no_grad()
+    def attention(self, batch: ReadBatch) -> Tensor:
+        """(B, heads, L, L) of the last layer: how much each position (the third) looks at each other (the last)."""
+        self.passes += len(batch.input_ids)
+        return self.model.backbone.last_attention(batch.input_ids, batch.attention_mask)

@@ -43,16 +43,24 @@ class WordText:
         ends, starts = [0, *(end for _, end in self.spans)], [*(start for start, _ in self.spans), len(self.text)]
         return [self.text[end:start] for end, start in zip(ends, starts, strict=True)]
 
+    def part(self, start: int, end: int) -> WordText:
+        """The words from number `start` to before `end`, with what stands between them."""
+        begin = self.spans[start][0]
+        spans = tuple((low - begin, high - begin) for low, high in self.spans[start:end])
+        return WordText(self.text[begin : self.spans[end - 1][1]], spans)
+
     def without(self, words: Collection[int]) -> str:
         """The text without some words, by number; each goes with the space before it."""
-        kept = [self._gaps[n] + word for n, word in enumerate(self.words) if n not in words]
-        return "".join([*kept, self._gaps[-1]]).strip() if words else self.text
+        gone = frozenset(words)
+        kept = [self._gaps[n] + word for n, word in enumerate(self.words) if n not in gone]
+        return "".join([*kept, self._gaps[-1]]).strip() if gone else self.text
 
     def only(self, words: Collection[int]) -> str:
         """The text with some words alone."""
-        return self.without([n for n in range(len(self)) if n not in words])
+        return self.without(frozenset(range(len(self))).difference(words))
 
     def hiding(self, words: Collection[int], mask: str) -> str:
         """The text with `mask` in the place of some words."""
-        shown = [self._gaps[n] + (mask if n in words else word) for n, word in enumerate(self.words)]
+        hidden = frozenset(words)
+        shown = [self._gaps[n] + (mask if n in hidden else word) for n, word in enumerate(self.words)]
         return "".join([*shown, self._gaps[-1]])

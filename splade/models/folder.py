@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from splade.errors import ModelError
 from splade.utils.atomic import written_aside
@@ -38,6 +38,17 @@ HASH = "sha256"
 
 SAVING = threading.RLock()
 """Held while this process saves: its threads would write to one place."""
+
+Kind = Literal["lexical_sae", "dense"]
+
+KINDS: dict[Kind, tuple[str, str]] = {
+    "lexical_sae": ("Lexical-SAE model", "name the 'model' folder that a training left in its output_dir"),
+    "dense": (
+        "dense baseline",
+        "name the 'dense/model' folder that a training with evaluation.dense_baseline=true left in its output_dir",
+    ),
+}
+"""What a folder may hold a save of, and where one is found."""
 
 READY, WRITING = ".lexical_sae_saved", ".lexical_sae_saving_"
 
@@ -77,14 +88,12 @@ def is_as_read(folder: Path, settings: dict[str, Any]) -> bool:
         return False
 
 
-def check_model_folder(folder: Path) -> None:
+def check_model_folder(folder: Path, kind: Kind = "lexical_sae") -> None:
     """Refuse a folder that holds no saved model."""
     if not is_model_folder(folder):
         found = "is no folder" if not folder.is_dir() else f"has no {SETTINGS}"
-        raise ModelError(
-            f"{folder} is not a saved Lexical-SAE model: it {found}; name the 'model' folder that a training left in "
-            "its output_dir."
-        )
+        what, advice = KINDS[kind]
+        raise ModelError(f"{folder} is not a saved {what}: it {found}; {advice}.")
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -238,6 +247,18 @@ def _written_by_save(folder: Path) -> set[str]:
     # Without a list, as in a damaged or an older model, what a save always writes.
     names = files if isinstance(files, dict) else READ_BY_LIBRARIES | {WEIGHTS}
     return {SETTINGS, *(name for name in names if Path(name).name == name)}
+
+
+def remove_model(folder: Path) -> None:
+    """Remove the model in a folder, and nothing else that somebody may have put there; no error if there is none."""
+    if not folder.is_dir():
+        return
+    finish_save(folder)
+    _remove_abandoned(folder)
+    for name in sorted(_written_by_save(folder), key=lambda name: name != SETTINGS):  # first what makes it a model
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig, Task
@@ -21,19 +20,19 @@ from splade.data.given import whole_number
 from splade.errors import ModelError
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
-from splade.models.folder import model_path
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.pooling import POOLINGS
-from splade.models.saving import load_model, save_model
+from splade.models.record import SavedModel
+from splade.models.savable import Savable
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.supports import SUPPORTS, SupportParts
 from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
 from splade.task_description import describe
-from splade.utils.cuda import pick_device, pick_dtype
+from splade.utils.cuda import pick_dtype
 
 # Rows a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
 CALIBRATION_ROWS = 256
@@ -58,7 +57,7 @@ SMALLEST_SCALE = 1e-3
 POSITIONS_AT_A_TIME = 2048
 
 
-class LexicalSAE(TextMethods, nn.Module):
+class LexicalSAE(TextMethods, Savable):
     """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
 
     sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
@@ -69,6 +68,7 @@ class LexicalSAE(TextMethods, nn.Module):
     model.predict(texts), model.explain(texts)              # the same for texts as people have them: `TextMethods`
     """
 
+    kind = "lexical_sae"
     has_sparse_rows = True
 
     def __init__(
@@ -90,7 +90,7 @@ class LexicalSAE(TextMethods, nn.Module):
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer, self.task = config, list(labels), tokenizer, task
-        self.record: dict[str, Any] = {}  # of a loaded model: what was saved beside the weights
+        self.record = {}
         self.max_length = min(max_length, backbone.max_length)
         vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
         self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
@@ -111,6 +111,23 @@ class LexicalSAE(TextMethods, nn.Module):
         sense_of = list(self.vocabulary.sense_of.values())
         head_parts = HeadParts(backbone.frozen_embeddings(), config.hidden_size, len(self.labels), sense_of)
         self.head = make(HEADS, config.head, config, head_parts)
+
+    @classmethod
+    def from_saved(cls, backbone: Backbone, tokenizer: PreTrainedTokenizerFast, saved: SavedModel) -> LexicalSAE:
+        tokens = saved.sense_tokens
+        return cls(
+            backbone,
+            tokenizer,
+            saved.labels,
+            saved.model,
+            max_length=saved.max_length,
+            senses=(tokens, torch.zeros(len(tokens), saved.model.senses, backbone.hidden_size)) if tokens else None,
+            blank=True,
+            task=saved.task,
+        )
+
+    def own_settings(self) -> dict[str, Any]:
+        return {"sense_tokens": [] if self.encoder.senses is None else self.encoder.senses.tokens.tolist()}
 
     @property
     def precision(self) -> torch.dtype:
@@ -235,25 +252,6 @@ class LexicalSAE(TextMethods, nn.Module):
             theta = max(float(np.quantile(every, 1 - share)), SMALLEST_START * scale)
             self.encoder.gate.calibrate(theta, scale)
         self.train(was_training)
-
-    def save_pretrained(self, folder: str | Path, **record: object) -> str:
-        """Write the model to a folder, beside whatever else is there; returns the content hash of all its files.
-
-        `record`: plain values to keep beside the settings. What a loaded model has on record is kept too.
-        """
-        return save_model(self, model_path(folder), record)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path, device: torch.device | str | None = None) -> LexicalSAE:
-        """Load a model saved by `save_pretrained`, on the best device there is unless one is named."""
-        model = load_model(cls, model_path(folder))
-        try:
-            return model.to(torch.device(device) if device is not None else pick_device()).eval()
-        except (RuntimeError, TypeError, AssertionError) as error:  # unknown, or not on this machine
-            reason = str(error).splitlines()[0]
-            raise ModelError(
-                f"The model cannot be put on the device {device!r:.40} ({reason:.80}); name another."
-            ) from None
 
 
 def first_pieces(words: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from splade.config.schema import ModelConfig, Task
 from splade.config.texts import Text
 from splade.data.tasks import TASK_DATA
 from splade.errors import ModelError
-from splade.models.folder import SETTINGS
+from splade.models.folder import KINDS, SETTINGS, Kind
 
 FORMAT = 3
 """Raised when a saved model's files change so that older code could not read them."""
@@ -27,6 +27,7 @@ class SavedModel(BaseModel):
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
     format: Annotated[int, Strict()]
+    kind: Kind = "lexical_sae"
     model: ModelConfig
     task: Task = "classification"
     labels: Annotated[list[Text], Field(min_length=2)]
@@ -57,10 +58,10 @@ def check_format(folder: Path, settings: dict[str, Any]) -> None:
     raise ModelError(f"{folder} was written in format {written}, and this version reads format {FORMAT}; {advice}.")
 
 
-def check_settings(folder: Path, settings: dict[str, Any]) -> SavedModel:
-    """The settings as typed values."""
+def check_settings(folder: Path, settings: dict[str, Any], kind: Kind) -> SavedModel:
+    """The settings of a model of some kind, as typed values."""
     try:
-        return SavedModel.model_validate(settings)
+        saved = SavedModel.model_validate(settings)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -68,3 +69,7 @@ def check_settings(folder: Path, settings: dict[str, Any]) -> SavedModel:
         raise ModelError(
             f"{folder / SETTINGS} cannot be used: {f'{key}: ' if key else ''}{said}; copy or train the model again."
         ) from None
+    if saved.kind != kind:
+        what, advice = KINDS[kind]
+        raise ModelError(f"{folder} holds a {KINDS[saved.kind][0]}, and a {what} was expected; {advice}.")
+    return saved

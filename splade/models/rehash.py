@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from splade.models.dense import DenseClassifier
 from splade.models.folder import (
     FILES,
     HASH,
@@ -32,9 +34,11 @@ def rehash_model(folder: Path) -> list[str]:
     listed = settings.get(FILES)
     before: dict[str, str] = listed if isinstance(listed, dict) else {}
     edited = settings.get(HASH) != settings_hash(settings)
-    model = build_model(LexicalSAE, folder, settings | {"format": FORMAT})
-    ids = torch.tensor([[model.vocab_size - 1, 0]])
-    model.eval().classify(model(ids, torch.ones_like(ids)))
+    kind: type[Any] = DenseClassifier if settings.get("kind") == DenseClassifier.kind else LexicalSAE
+    model = build_model(kind, folder, settings | {"format": FORMAT}).eval()
+    ids = torch.tensor([[model.backbone.vocab_size - 1, 0]])
+    mask = torch.ones_like(ids)
+    model.classify(model(ids, mask), mask)
     names = [name for name in {*READ_BY_LIBRARIES, WEIGHTS} if (folder / name).is_file()]
     after = write_settings(folder, settings | {"format": FORMAT}, names)[FILES]
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}

@@ -37,9 +37,9 @@ from splade.models.record import FORMAT, SavedModel, check_format, check_setting
 from splade.utils.atomic import write_json
 
 if TYPE_CHECKING:  # which saves and loads itself by this module
-    from splade.models.lexical_sae import LexicalSAE
+    from splade.models.savable import Savable
 
-Saved = TypeVar("Saved", bound="LexicalSAE")
+Saved = TypeVar("Saved", bound="Savable")
 
 ATTEMPTS = 10
 """Times a model is read where others save to its folder meanwhile; a save takes less time than a load."""
@@ -51,7 +51,7 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
 
 
-def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> str:
+def save_model(model: Savable, folder: Path, record: dict[str, object]) -> str:
     """Write a model to `folder`, whole or not at all; returns its content hash, which covers every file.
 
     `record` is kept beside the settings, together with what the model was loaded with. Files in the folder that no save
@@ -66,12 +66,13 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
             **kept,
             **record,
             "format": FORMAT,
+            "kind": model.kind,
             "model": asdict(model.config),
             "task": model.task,
             "labels": model.labels,
             "max_length": model.max_length,
             "head": model.backbone.head,
-            "sense_tokens": [] if model.encoder.senses is None else model.encoder.senses.tokens.tolist(),
+            **model.own_settings(),
             "versions": library_versions(),
         }
         written = write_settings(aside, settings, [path.name for path in aside.iterdir()])
@@ -79,7 +80,7 @@ def save_model(model: LexicalSAE, folder: Path, record: dict[str, object]) -> st
     return written[HASH]
 
 
-def _tensors(model: LexicalSAE) -> dict[str, Tensor]:
+def _tensors(model: Savable) -> dict[str, Tensor]:
     """The weights by name, each in the precision that the module it is in says by a `saved_dtype`, or in its own."""
     tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
     for module_name, module in model.named_modules():
@@ -116,7 +117,7 @@ def load_model(kind: type[Saved], folder: Path, *, draw: bool = False) -> Saved:
     random generator on, as trainings that go on from a saved model have always seen it.
     """
     for _ in range(ATTEMPTS):
-        check_model_folder(folder)
+        check_model_folder(folder, kind.kind)
         settings = read_settings(folder)
         try:
             model = _load(kind, folder, settings, draw)
@@ -145,24 +146,14 @@ def _load(kind: type[Saved], folder: Path, settings: dict[str, Any], draw: bool)
 
 def build_model(kind: type[Saved], folder: Path, settings: dict[str, Any], *, draw: bool = False) -> Saved:
     """The model that the files of a folder make, whatever their hashes; `draw` as in `load_model`."""
-    saved = check_settings(folder, settings)
+    saved = check_settings(folder, settings, kind.kind)
     ONE_AT_A_TIME.acquire()
     try:
         backbone = Backbone.from_config(AutoConfig.from_pretrained(folder), saved.head, empty=not draw)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise ModelError(f"{folder} has no fast tokenizer, which words are found by; save the model again.")
-        tokens = saved.sense_tokens
-        model = kind(
-            backbone,
-            tokenizer,
-            saved.labels,
-            saved.model,
-            max_length=saved.max_length,
-            senses=(tokens, torch.zeros(len(tokens), saved.model.senses, backbone.hidden_size)) if tokens else None,
-            blank=True,
-            task=saved.task,
-        )
+        model = kind.from_saved(backbone, tokenizer, saved)
         _allocate(model)
         model.load_state_dict(load_file(folder / WEIGHTS))
     except LexicalSAEError:
@@ -176,7 +167,7 @@ def build_model(kind: type[Saved], folder: Path, settings: dict[str, Any], *, dr
     return model
 
 
-def _allocate(model: LexicalSAE) -> None:
+def _allocate(model: Savable) -> None:
     """Give memory to what has only a shape so far and will be loaded; a tensor in two places stays one.
 
     Whatever is not loaded must not be memory that nobody wrote: it keeps its shape only, and any use of it fails.

@@ -13,9 +13,9 @@ from splade.config.schema import Config
 from splade.evaluation.measure import References
 from splade.models.saving import library_versions
 from splade.pipelines.dense import train_dense_baseline
-from splade.pipelines.measurement import evaluate_model, frozen_backbone, run_memory
+from splade.pipelines.measurement import evaluate_model, frozen_backbone, run_memory, saved_dense
 from splade.pipelines.outputs import training_record, write_outputs
-from splade.pipelines.preparation import PreparedRun, prepare
+from splade.pipelines.preparation import PreparedRun, prepare, untrained_model
 from splade.run_folder import begin_anew, fingerprint, held, remove_other_results, write_config
 from splade.training.loop import TrainingOutcome
 from splade.training.recipes import RECIPES
@@ -86,7 +86,10 @@ def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: C
         return {}
     began = time.perf_counter()
     references = References(
-        load_frozen=lambda: frozen_backbone(config, run.model.device), load_training=lambda: run.train
+        load_frozen=lambda: frozen_backbone(config, run.model.device),
+        load_dense=lambda: saved_dense(Path(config.output_dir), run.model),
+        load_training=lambda: run.train,
+        load_untrained=lambda: untrained_model(config, run.train, run.model.labels, run.model.device),
     )
     memory = run_memory(config, trained.model_hash, run.test)
     measured = evaluate_model(run.model, run.test, config, references=references, console=console, memory=memory)

@@ -20,11 +20,13 @@ from splade.evaluation.measures import MEASURES
 from splade.evaluation.memory import Memory
 from splade.evaluation.run import evaluate
 from splade.models.backbone import Backbone
-from splade.models.folder import saved_hash
+from splade.models.dense import DenseClassifier
+from splade.models.folder import is_model_folder, saved_hash
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.starting_point import load_backbone
 from splade.pipelines.outputs import write_outputs
-from splade.run_folder import MEASURED, fingerprint, held, write_config
+from splade.pipelines.preparation import untrained_model
+from splade.run_folder import DENSE, MEASURED, fingerprint, held, write_config
 from splade.tasks import TASKS, Task
 from splade.training.recipes import resolved
 from splade.utils.progress import progress_bar
@@ -57,6 +59,15 @@ def evaluate_model(
 def frozen_backbone(config: Config, device: torch.device) -> Backbone:
     """The backbone of the settings as it was before training."""
     return load_backbone(config.model.name, revision=config.model.revision)[0].to(device)
+
+
+def saved_dense(folder: Path, model: LexicalSAE) -> DenseClassifier | None:
+    """The dense baseline in the folder of a model's run; None if none was trained there, or for other labels."""
+    place = folder / DENSE / "model"
+    if not is_model_folder(place):
+        return None
+    dense = DenseClassifier.from_pretrained(place, model.device)
+    return dense if (dense.task, dense.labels) == (model.task, model.labels) else None
 
 
 def run_memory(config: Config, model_hash: str, task: Task) -> Memory:
@@ -98,9 +109,16 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
     memory = run_memory(config, saved_hash(folder / "model"), test)
+
+    def train() -> Task:
+        found: Task = TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
+        return found
+
     references = References(
         load_frozen=lambda: frozen_backbone(config, model.device),
-        load_training=lambda: TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels),
+        load_dense=lambda: saved_dense(folder, model),
+        load_training=train,
+        load_untrained=lambda: untrained_model(config, train(), model.labels, model.device),
     )
     measured = evaluate_model(model, test, config, references=references, console=console, memory=memory)
     some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from accelerate import Accelerator
 from rich.console import Console
 from transformers import PreTrainedTokenizerFast
@@ -143,6 +144,14 @@ def build_model(
     if not blank:
         calibrate(model, train, config)
     return model
+
+
+def untrained_model(config: Config, train: Task, label_names: Sequence[str], device: torch.device) -> LexicalSAE:
+    """A model as training begins with it, built anew; whoever draws random numbers draws on as if it had not been."""
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
+        return build_model(config, backbone.to(device), tokenizer, train, label_names, blank=False).eval()
 
 
 def overview(dataset: Dataset[TextSplit | TaggedSplit]) -> str:

@@ -23,7 +23,8 @@ from splade.evaluation.memory import Memory, remove_measured
 from splade.models.backbone import Backbone
 from splade.models.folder import file_hash, saved_hash
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines.measurement import data_hash, evaluate_model, frozen_backbone
+from splade.pipelines.measurement import data_hash, evaluate_model, frozen_backbone, saved_dense
+from splade.pipelines.preparation import untrained_model
 from splade.task_description import describe
 from splade.tasks import TASKS, Task
 from splade.utils.cache import cache_folder
@@ -82,7 +83,7 @@ def evaluate_saved(
         model,
         task,
         settings,
-        references=_references(model, settings, left_out),
+        references=_references(folder, model, settings, left_out),
         console=console or Console(quiet=True),
         memory=_memory(folder, task, max_length, anew),
     )
@@ -90,7 +91,7 @@ def evaluate_saved(
     return results | {"task": model.task, "notes": [*notes, *results["findings"]]}
 
 
-def _references(model: LexicalSAE, settings: Config, left_out: list[str]) -> References:
+def _references(folder: Path, model: LexicalSAE, settings: Config, left_out: list[str]) -> References:
     """What the model is compared with, as far as it is still at hand; what is not is said in `left_out`."""
 
     def frozen() -> Backbone | None:
@@ -113,7 +114,18 @@ def _references(model: LexicalSAE, settings: Config, left_out: list[str]) -> Ref
             return None
         return TASKS.get(model.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
 
-    return References(load_frozen=frozen, load_training=training)
+    def untrained() -> LexicalSAE | None:
+        if (texts := references.training) is None:
+            return None
+        try:
+            trained = load_config(None, [], model.record.get("experiment"))
+            return untrained_model(trained, texts, model.labels, model.device)
+        except BackboneError as error:
+            left_out.append(f"The model before its training was left out: {error}")
+            return None
+
+    references = References(frozen, lambda: saved_dense(folder.parent, model), training, untrained)
+    return references
 
 
 def _memory(folder: Path, task: Task, max_length: int, anew: bool) -> Memory | None:

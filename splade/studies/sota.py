@@ -25,9 +25,9 @@ from torch import nn
 from splade.attribution.span_aggregation import word_spans
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
-from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.figure import COUNT, SHARE
 from splade.inference import BATCH_SIZE, explain_model
+from splade.models.dense import DenseClassifier
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.starting_point import load_backbone
 from splade.run_folder import fingerprint
@@ -115,7 +115,8 @@ def _own(part: Part, results: dict[str, Any], texts: Sequence[str]) -> dict[str,
 def _dense(config: Config, results: dict[str, Any], labels: list[str], texts: Sequence[str]) -> dict[str, Any]:
     # The weights do not change what a forward pass costs, so an untrained head serves to take the time.
     backbone, tokenizer = load_backbone(config.model.name, revision=config.model.revision)
-    model = DenseClassifier(backbone, labels, config.model.hidden_size, config.model.dtype).to(pick_device()).eval()
+    model = DenseClassifier(backbone, tokenizer, labels, config.model, max_length=config.data.max_length)
+    model.to(pick_device()).eval()
     leave_one_out(model, tokenizer, texts[0], config.data.max_length)
     began = time.perf_counter()
     passes = [leave_one_out(model, tokenizer, text, config.data.max_length) for text in texts]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splade.data import words as module
-from splade.data.words import EncodedWords, encode_words
+from splade.data.words import EncodedWords, encode_words, word_windows
 from splade.errors import BackboneError
 from tests.builders import TokenizerKind, build_tokenizer
 
@@ -150,3 +150,18 @@ def test_a_slow_tokenizer_is_refused() -> None:
     slow = SimpleNamespace(is_fast=False)
     with pytest.raises(BackboneError, match=r"is a slow one, .* tagging needs a backbone with a fast tokenizer\.$"):
         encode_words([["good"]], slow, 16)  # type: ignore[arg-type]
+
+
+@given(words=st.lists(some_words, min_size=1, max_size=60), max_length=st.integers(4, 40))
+@settings(max_examples=40, deadline=None)
+def test_windows_by_numbers_of_words_are_those_that_are_encoded(words: list[str], max_length: int) -> None:
+    tokenizer = TOKENIZERS["wordpiece"]
+    windows = word_windows(words, tokenizer, max_length)
+    encoded = encode_words([words], tokenizer, max_length)
+    assert len(windows) == len(encoded)
+    for number, window in enumerate(windows):
+        word = encoded.word[encoded.offsets[number] : encoded.offsets[number + 1]]
+        assert np.unique(word[word >= 0]).tolist() == list(range(window.first, window.last))
+        assert window.start <= window.first < window.last <= window.end
+    assert [window.first for window in windows] == [0, *(window.last for window in windows[:-1])]
+    assert windows[-1].last == len(words)

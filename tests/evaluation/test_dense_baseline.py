@@ -11,18 +11,15 @@ from splade.config.schema import TrainingConfig
 from splade.data.types import TextSplit
 from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.run import all_logits
-from splade.models.backbone import Backbone
 from splade.tasks import ClassificationTask
 from splade.training.loop import Trainer
-from tests.builders import toy_reviews
+from tests.builders import build_dense, toy_reviews
 
 
 @pytest.fixture
-def dense(tiny_backbone_path: Path) -> tuple[DenseClassifier, ClassificationTask]:
-    backbone, tokenizer = Backbone.from_name(str(tiny_backbone_path))
-    torch.manual_seed(0)
-    model = DenseClassifier(backbone, ["negative", "positive"], 16, "float32")
-    return model, ClassificationTask(TextSplit(*toy_reviews(96)), tokenizer, 24)
+def dense(tmp_path: Path) -> tuple[DenseClassifier, ClassificationTask]:
+    model = build_dense(tmp_path)
+    return model, ClassificationTask(TextSplit(*toy_reviews(96)), model.tokenizer, 24)
 
 
 def test_padding_changes_nothing(dense: tuple[DenseClassifier, ClassificationTask]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from splade import explain
-from splade.explainers import DLA, EXPLAINERS, ExplainerParts, Subject, WordText
+from splade.explainers import DLA, ExplainerParts, Subject, WordText
 from splade.models.lexical_sae import LexicalSAE
 from tests.builders import build_model, toy_reviews
 
@@ -48,8 +48,3 @@ def test_other_embeddings_take_the_place_of_the_words(model: LexicalSAE) -> None
     moved = own.clone().requires_grad_()
     of_model.logits_of_embeddings(moved, batch.input_ids, batch.attention_mask)[0, 0].backward()
     assert moved.grad is not None
-
-
-@pytest.mark.parametrize("name", ["dla", "random", "empty"])
-def test_explainers_are_found_by_name(name: str) -> None:
-    assert EXPLAINERS.get(name).name == name

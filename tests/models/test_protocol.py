@@ -8,11 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from splade.evaluation.dense_baseline import DenseClassifier
-from splade.models.backbone import Backbone
 from splade.models.protocol import LexicalModel, Model, is_lexical
 from splade.models.roles import tensor_roles
-from tests.builders import Wrapper, build_backbone_folder, build_model, encode
+from tests.builders import Wrapper, build_backbone_folder, build_dense, build_model, encode
 
 
 def members(protocol: type) -> set[str]:
@@ -33,8 +31,8 @@ def test_wrapper_offers_all_that_a_model_must(tmp_path: Path) -> None:
     assert torch.equal(wrapper.classify(wrapper(*batch), batch[1]).logits, model.classify(model(*batch)).logits)
 
 
-def test_dense_model_says_that_it_has_no_words(tiny_backbone_path: Path) -> None:
-    dense = DenseClassifier(Backbone.from_name(str(tiny_backbone_path))[0], ["bad", "good"], 16, "float32")
+def test_dense_model_says_that_it_has_no_words(tmp_path: Path) -> None:
+    dense = build_dense(tmp_path)
     assert [name for name in members(Model) if not hasattr(dense, name)] == []
     assert not is_lexical(dense)
 

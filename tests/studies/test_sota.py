@@ -9,11 +9,11 @@ import pytest
 import torch
 from click.testing import Result
 
-from splade.config.schema import Config
+from splade.config.schema import Config, ModelConfig
 from splade.data.loader import load_dataset
 from splade.data.types import TextSplit
-from splade.evaluation.dense_baseline import DenseClassifier, DenseState
 from splade.models.backbone import Backbone
+from splade.models.dense import DenseClassifier, DenseState
 from splade.studies import sota
 from splade.studies.linear import VECTORIZERS, fit_linear
 from splade.studies.sota import leave_one_out
@@ -45,7 +45,8 @@ def test_nothing_fitted_sees_the_test_texts(quick: Callable[..., Config]) -> Non
 def test_leaving_out_a_word_is_what_it_says(tiny_backbone_path: Path) -> None:
     backbone, tokenizer = Backbone.from_name(str(tiny_backbone_path))
     torch.manual_seed(0)
-    model = DenseClassifier(backbone, ["bad", "good"], 8, "float32").eval()
+    config = ModelConfig(hidden_size=8, dtype="float32")
+    model = DenseClassifier(backbone, tokenizer, ["bad", "good"], config, max_length=24).eval()
 
     def logits(text: str) -> torch.Tensor:
         batch = tokenizer([text], return_tensors="pt")

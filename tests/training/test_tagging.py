@@ -12,7 +12,6 @@ import torch
 
 from splade.config.schema import TrainingConfig
 from splade.data.types import TaggedSplit
-from splade.evaluation.dense_baseline import DenseClassifier
 from splade.evaluation.mechanistic import all_logits
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask, base
@@ -23,7 +22,7 @@ from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.objective import TERMS, Objective
 from splade.training.sequence_loop import train_sequence
-from tests.builders import TAGS, build_model, tagged_sentences
+from tests.builders import TAGS, build_dense, build_model, tagged_sentences
 
 SETTINGS: dict[str, object] = {
     "optimizer": "schedule_free",
@@ -117,7 +116,8 @@ class TestCircuits:
         chosen = of.circuit_rows(labels)
         assert chosen is not None and chosen.tolist() == sorted(chosen.tolist())
         assert set(chosen.tolist()) >= {30, 31, 32} and len(chosen) == 6
-        assert len(of.circuit_rows(torch.zeros(9, dtype=torch.long)) or []) == 1  # a batch without entities
+        none_named = of.circuit_rows(torch.zeros(9, dtype=torch.long))
+        assert none_named is not None and len(none_named) == 1
         monkeypatch.setattr(tasks, "CIRCUIT_WORDS", 4)
         assert (labels[of.circuit_rows(labels)] > 0).tolist().count(True) == 2
 
@@ -278,10 +278,11 @@ class TestTraining:
         )
         assert outcome.steps == 12
 
-    def test_a_dense_head_trains_in_the_same_loop_on_first_pieces(self, build: Callable[..., Trainer]) -> None:
+    def test_a_dense_head_trains_in_the_same_loop_on_first_pieces(
+        self, build: Callable[..., Trainer], tmp_path: Path
+    ) -> None:
         made = build()
-        torch.manual_seed(0)
-        dense = DenseClassifier(made.model.backbone, TAGS, 16, "float32")  # type: ignore[arg-type]
+        dense = build_dense(tmp_path, task="tagging")
         batch = made.train_task.batch(range(4))
         assert batch.words is not None
         hidden = dense(batch.input_ids, batch.attention_mask)

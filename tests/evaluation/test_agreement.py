@@ -1,0 +1,184 @@
+"""Agreement with people: whose words are theirs, on a tiny model and toy reviews whose adjectives are the reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from splade.config.schema import EvaluationConfig
+from splade.data.rationales import RationaleText, rationale_texts
+from splade.data.types import TextSplit
+from splade.errors import ConfigError
+from splade.evaluation.agreement import Agreement, AgreementResult
+from splade.evaluation.agreement_rows import row_agreement
+from splade.evaluation.agreement_table import TABLES, agreement_findings
+from splade.evaluation.eraser_format import in_order, read_predictions
+from splade.evaluation.measure import References, as_json
+from splade.evaluation.run import evaluate
+from splade.explainers import EXPLAINERS, ExplainerParts, Subject, WordText
+from splade.models.lexical_sae import LexicalSAE
+from splade.tasks import ClassificationTask
+from tests.builders import NEGATIVE, POSITIVE, build_model, toy_reviews
+
+
+def reviews(texts: int, seed: int = 0, repeat: int = 1) -> TextSplit:
+    """Toy reviews, the adjectives marked; `repeat`: how many make one text."""
+    found, labels = toy_reviews(texts, seed)
+    found = [" ".join([text] * repeat) for text in found]
+    marks: list[object] = [[int(word in {*POSITIVE, *NEGATIVE}) for word in text.split()] for text in found]
+    return TextSplit(found, labels, {"rationale": marks})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
+    return build_model(tmp_path_factory.mktemp("agreement"))
+
+
+def task(model: LexicalSAE, split: TextSplit) -> ClassificationTask:
+    return ClassificationTask(split, model.tokenizer, model.max_length, model.labels)
+
+
+def measured(model: LexicalSAE, split: TextSplit, references: References | None = None, **settings: object):  # type: ignore[no-untyped-def]
+    config = EvaluationConfig(measures=["agreement"], **settings)  # type: ignore[arg-type]
+    return evaluate(model, task(model, split), config, share=0.1, references=references)
+
+
+class TestRow:
+    TEXTS = rationale_texts(["a b c d", "a b", "a b c"], {"rationale": [[1, 0, 1, 0], [1, 1], [0, 0, 1]]}) or []
+
+    def row(self, *scores: list[float], share: float | None = None):  # type: ignore[no-untyped-def]
+        return row_agreement(self.TEXTS, [np.array(s, dtype=float) for s in scores], None, share=share, seed=0)
+
+    def test_by_hand(self) -> None:
+        """The whole text is left out. AP of the first: (1/1 + 2/3)/2 = 5/6; of the third: 1/2. Mean 2/3.
+
+        F1 of as many as marked: of the first two words 1 is right of 2 marked: 1/2; of the third 0. At a share of 0.5,
+        2 words of 4: 1/2; of 3 words 1.5 → 2: one right of one marked, 2·1/(2 + 1) = 2/3.
+        """
+        found = self.row([4, 3, 2, 1], [9, 9], [0, 2, 1], share=0.5)
+        assert found.ap.mean == pytest.approx(2 / 3) and found.ap.low <= 2 / 3 <= found.ap.high
+        assert found.ap_chance.mean == pytest.approx(2 / 3), "no score is there twice"
+        assert found.f1_gold.mean == pytest.approx(0.25)
+        assert found.f1_training is not None and found.f1_training.mean == pytest.approx((1 / 2 + 2 / 3) / 2)
+        assert found.ap_label is None and found.accuracy is None and found.protocol is None
+
+    def test_words_against_the_class_count_by_their_size(self) -> None:
+        found = self.row([-4, 0, -3, 1], [0, 0], [0, 0, -1])
+        assert found.ap_size.mean == 1.0 and found.ap.mean < 0.5
+
+    def test_a_reversed_explanation_scores_badly(self) -> None:
+        right, reversed_ = self.row([1, 0, 1, 0], [1, 1], [0, 0, 1]), self.row([0, 1, 0, 1], [0, 0], [1, 1, 0])
+        assert right.ap.mean == right.f1_gold.mean == 1.0
+        assert reversed_.ap.mean < 0.5 and reversed_.f1_gold.mean == 0.0
+
+
+class TestMeasure:
+    def test_rows_counts_and_what_they_know(self, model: LexicalSAE) -> None:
+        split = reviews(30)
+        split.extra["rationale"][:3] = [None, None, [1] * len(split.texts[2].split())]
+        references = References(load_training=lambda: task(model, reviews(200, seed=1)), load_untrained=lambda: model)
+        found = measured(model, split, references)[Agreement]
+        assert list(found.explainers) == ["dla", "random", "empty", "content_words", "tfidf", "untrained"]
+        assert (found.texts, found.without, found.whole, found.long) == (27, 2, 1, 0)
+        assert found.seen == found.seen_at_once == 1.0
+        ap = {name: row.ap.mean for name, row in found.explainers.items()}
+        assert ap["empty"] == pytest.approx(found.share), "silence is worth the share of words marked"
+        assert ap["tfidf"] > 0.95 > ap["content_words"] > ap["random"], "adjectives decide, and are no stop words"
+        assert found.explainers["tfidf"].accuracy == 1.0 and found.explainers["random"].accuracy is None
+        logits = np.array([list(one.logits.values()) for one in model.explain(split.texts)])
+        assert found.explainers["dla"].accuracy == np.mean(logits.argmax(1) == split.labels)
+        assert found.training_share is not None and found.explainers["tfidf"].f1_training is not None
+
+    def test_ours_are_the_words_of_the_explanations(self, model: LexicalSAE) -> None:
+        split = reviews(12)
+        found = measured(model, split)[Agreement].explainers["dla"]
+        values = []
+        for text in rationale_texts(split.texts, split.extra) or ():
+            explained = model.explain([text.text])[0]
+            scores = [sum(w.score for w in explained.words if start <= w.start < end) for start, end in text.words]
+            values.append(average_precision_score(text.gold, scores))
+        assert found.ap.mean == pytest.approx(np.mean(values), abs=1e-3)
+
+    def test_long_texts_are_read_in_windows(self, model: LexicalSAE) -> None:
+        found = measured(model, reviews(4, repeat=20))[Agreement]
+        assert found.long == 4 and found.seen == 1.0 and 0.1 < found.seen_at_once < 0.5
+
+    def test_further_explainers_are_asked_by_name(self, model: LexicalSAE) -> None:
+        found = measured(model, reviews(4, repeat=8), agreement_explainers=["activations", "random"])[Agreement]
+        assert list(found.explainers) == ["dla", "activations", "random"]
+
+    def test_the_protocols(self, model: LexicalSAE) -> None:
+        evaluation = measured(model, reviews(8), protocol="hatexplain")
+        figures = evaluation[Agreement].explainers["empty"].protocol
+        assert figures is not None and figures.auprc > 0.5 and figures.texts == 8
+        results = evaluation.to_json()
+        whose, published = (table.read(results) for table in TABLES)
+        assert whose is not None and whose.rows[0][0].text == "this model (DLA)"
+        assert whose.note == "8 texts; left out are 0 without marked words and 0 in which all are."
+        assert published is not None and published.columns[1] == "AUPRC"
+
+    def test_without_marked_words_there_is_nothing_to_measure(self, model: LexicalSAE) -> None:
+        split = reviews(6)
+        for extra in ({}, {"rationale": [None] * 6}):
+            with pytest.raises(ConfigError, match=r"no test text has some words that people marked and some that they"):
+                measured(model, replace(split, extra=extra))
+
+    def test_it_is_taken_on_request_only(self, model: LexicalSAE) -> None:
+        split = replace(reviews(6), extra={"rationale": ["free text"] * 6})
+        results = evaluate(model, task(model, split), EvaluationConfig(), share=0.1).to_json()
+        assert "agreement" not in results, "and a column of another kind does no harm"
+
+
+class TestEraserFiles:
+    def test_our_words_are_written_and_read(self, model: LexicalSAE, tmp_path: Path) -> None:
+        split = reviews(6, repeat=3)
+        measured(model, split, eraser_folder=str(tmp_path / "eraser"))
+        documents, marked, predictions = (
+            [json.loads(line) for line in (tmp_path / "eraser" / f"{name}.jsonl").read_text().splitlines()]
+            for name in ("docs", "test", "predictions")
+        )
+        texts = rationale_texts(split.texts, split.extra) or []
+        assert [document["document"] for document in documents] == split.texts
+        for text, annotation, prediction, label in zip(texts, marked, predictions, split.labels, strict=True):
+            [evidences] = annotation["evidences"]
+            assert [(one["start_token"], one["end_token"]) for one in evidences] == text.spans
+            assert annotation["classification"] == model.labels[label]
+            [rationale] = prediction["rationales"]
+            assert len(rationale["soft_rationale_predictions"]) == len(text.words)
+            for key in ("classification", "comprehensiveness_classification", "sufficiency_classification"):
+                assert sum(prediction[f"{key}_scores"].values()) == pytest.approx(1.0)
+            assert prediction["classification"] == model.explain([text.text])[0].label
+        read = in_order(read_predictions(tmp_path / "eraser" / "predictions.jsonl"), texts)
+        subject = Subject(model, model.tokenizer, model.max_length)
+        classes = [model.labels.index(prediction["classification"]) for prediction in predictions]
+        words = [WordText(text.text, tuple(text.words)) for text in texts]
+        ours = EXPLAINERS.get("dla")(ExplainerParts()).explain_documents(subject, words, classes)
+        for found, expected in zip(read, ours, strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def row_of(ap: float):  # type: ignore[no-untyped-def]
+    """A row whose average precision is exactly `ap`."""
+    text = RationaleText("a b", "", [(0, 1), (2, 3)], np.array([True, False]), [(0, 1)])
+    row = row_agreement([text], [np.array([1.0, 0.0])], None, share=None, seed=0)
+    return replace(row, ap=replace(row.ap, mean=ap))
+
+
+def test_what_agrees_more_is_said_plainly() -> None:
+    rows = {name: row_of(ap) for name, ap in (("dla", 0.61), ("random", 0.41), ("tfidf", 0.649), ("untrained", 0.5))}
+    assert agreement_findings(rows) == [
+        "TF-IDF's own words agree more with people (0.649) than this model's (0.610): single words, whatever stands "
+        "around them, explain what people marked better."
+    ]
+    assert agreement_findings({"dla": row_of(0.7), "tfidf": row_of(0.6)}) == []
+    assert "before its training" in agreement_findings({"dla": row_of(0.4), "untrained": row_of(0.5)})[0]
+
+
+def test_results_are_kept_as_they_are(model: LexicalSAE) -> None:
+    found = measured(model, reviews(5), protocol="eraser")[Agreement]
+    assert isinstance(found, AgreementResult) and json.loads(json.dumps(as_json(found)))["texts"] == 5
