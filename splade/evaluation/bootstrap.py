@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -32,6 +33,8 @@ def intervals(
     for _ in range(0, DRAWS, DRAWS_AT_A_TIME):
         times = generator.multinomial(number, np.full(number, 1 / number), DRAWS_AT_A_TIME)  # (D, T)
         drawn.append(figures(times @ sums))
-    low, high = np.nanpercentile(np.concatenate(drawn), (2.5, 97.5), axis=0)  # (M,) each
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a figure may have no value in any draw
+        low, high = np.nanpercentile(np.concatenate(drawn), (2.5, 97.5), axis=0)  # (M,) each
     estimate = figures(sums.sum(0, keepdims=True))[0]
     return estimate, [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]

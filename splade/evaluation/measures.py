@@ -5,6 +5,7 @@ from __future__ import annotations
 from splade.evaluation.agreement import Agreement
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
+from splade.evaluation.compare_explainers import CompareExplainers
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
@@ -31,7 +32,7 @@ ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
     *(Completeness, Eraser, Removability, Deletion),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    *(Agreement, PostHocSAE),
+    *(CompareExplainers, Agreement, PostHocSAE),
     Cost,
 )
 
