@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from splade.config.schema import Config
+from splade.models.dense import DenseClassifier
+from splade.pipelines.measurement import saved_dense
 from splade.pipelines.saved_model import FOLLOWED, why_not_followed
+from tests.builders import build_dense, build_model
 from tests.runs import ToyRun, expect_sentence, run_cli
 
 
@@ -63,3 +66,12 @@ def test_a_cap_in_a_settings_file_is_followed(toy_tagger: ToyRun, tmp_path: Path
     (tmp_path / "capped.yaml").write_text("model: {topk_per_position: 2}\n")
     done = run_cli("evaluate", "--model", toy_tagger.folder / "model", "--config", tmp_path / "capped.yaml", "--json")
     assert json.loads(done.stdout)["active_tokens"]["max"] == 2
+
+
+def test_a_model_is_loaded_with_the_dense_baseline_of_its_run(tmp_path: Path) -> None:
+    model = build_model(tmp_path)
+    assert saved_dense(tmp_path / "run", model) is None
+    build_dense(tmp_path).save_pretrained(tmp_path / "run" / "dense" / "model")
+    assert isinstance(saved_dense(tmp_path / "run", model), DenseClassifier)
+    build_dense(tmp_path, classes=3).save_pretrained(tmp_path / "run" / "dense" / "model")
+    assert saved_dense(tmp_path / "run", model) is None

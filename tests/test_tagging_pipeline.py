@@ -72,7 +72,8 @@ def test_a_dense_tagger_is_decoded_as_a_sparse_one_is() -> None:
     logits = torch.randn(len(task.labels), len(TAGS), generator=torch.Generator().manual_seed(0))
     decoded = task.decode(logits)
     assert (decoded != logits.argmax(-1).numpy()).any()
-    assert score_decisions(task, TAGS, task.decide_classes(logits)) == asdict(entity_scores(task, decoded))
+    scores = score_decisions(task, TAGS, logits)
+    assert {key: scores[key] for key in scores if key != "calibration"} == asdict(entity_scores(task, decoded))
 
 
 def test_a_run_of_the_other_task_is_another_run(backbone: Path, tmp_path: Path) -> None:

@@ -28,14 +28,15 @@ from splade.evaluation.rationale_protocols import Reading, highest
 from splade.evaluation.rationale_scores import share_of_words
 from splade.evaluation.rationale_split import RationaleSplit
 from splade.explainers import EXPLAINERS, Explainer, ExplainerParts, Subject, WordText
-from splade.explainers.windows import document_logits
+from splade.explainers.windows import DocumentScores, document_logits, read_and_explain
 from splade.models.protocol import LexicalModel
 
 OURS, FITTED, UNTRAINED = "dla", "tfidf", "untrained"
 ACTIVATIONS = "activations"
 """What a model names before its training, when its head says nothing of any word."""
-KNOWING_LITTLE = ("random", "empty", "content_words")
-DECIDING = (OURS, FITTED, UNTRAINED)
+ROWS = (OURS, "random", "empty", "content_words", FITTED, UNTRAINED)
+"""Ours, and what it must be held against."""
+DECIDING = (OURS, FITTED)
 """Rows of models of their own, whose accuracy stands beside; they are cheap, and asked for the label too."""
 
 
@@ -67,9 +68,9 @@ class AgreementResult:
 class AgreementSettings:
     """Whose words are compared with whose."""
 
-    agreement_explainers: Annotated[list[str], Choices("explainer")] | None = None
-    """Further explainers whose words are compared with those that people marked, beside ours and the cheap ones that it
-    must be held against; some take hours on long texts."""
+    agreement_explainers: Annotated[list[str], Choices("explainer", UNTRAINED)] | None = None
+    """Explainers whose words are compared with those that people marked, beside ours (``dla``), and ``untrained``, this
+    model before its training; null: those that it must be held against, which are cheap. ``dla`` alone is quickest."""
     agreement_marked: Marked = "any"
     """Where several people marked the words of a text: what ``any`` of them marked, as in published figures, or what
     the column ``rationale`` says ``most`` did."""
@@ -116,18 +117,14 @@ class Agreement(Measure[AgreementResult]):
     def __init__(self, scope: Scope):
         super().__init__(scope)
         self._settings = _settings(scope)
-        self._logits: dict[int, np.ndarray] = {}
 
     def result(self) -> AgreementResult:
         rationales, names = self._split.rationales, self._names
         rows = {}
-        with self.scope.progress("agreement with people", len(names) + 1) as advance:
+        with self.scope.progress("agreement with people", len(names)) as advance:
             for name in names:
-                rows[name] = self._remembered(name, self._explainer(name), self.scope.model)
+                rows[name] = self._remembered(name)
                 advance(1)
-            if (untrained := self.scope.references.untrained) is not None:
-                rows[UNTRAINED] = self._remembered(UNTRAINED, self._explainer(ACTIVATIONS), untrained)
-            advance(1)
         if self._settings.eraser_folder is not None:
             self._write_eraser(Path(self._settings.eraser_folder))
         seen_at_once, long = self._read_at_once()
@@ -150,10 +147,13 @@ class Agreement(Measure[AgreementResult]):
 
     @property
     def _names(self) -> list[str]:
-        """The explainers asked, ours first; nothing is fitted where there are no training texts."""
-        further = self._settings.agreement_explainers or []
-        fitted = [FITTED] if self.scope.references.training is not None else []
-        return list(dict.fromkeys([OURS, *KNOWING_LITTLE, *fitted, *further]))
+        """The explainers asked, ours first; nothing is fitted, or built as before training, where there are no training
+        texts."""
+        asked, references = self._settings.agreement_explainers or ROWS, self.scope.references
+        lacking = set() if references.training is not None else {FITTED}
+        if UNTRAINED in asked and references.untrained is None:
+            lacking.add(UNTRAINED)
+        return [name for name in dict.fromkeys([OURS, *asked]) if name not in lacking]
 
     def _explainer(self, name: str) -> Explainer:
         return EXPLAINERS.get(name)(ExplainerParts(self.scope.seed, training=lambda: self.scope.references.training))
@@ -173,38 +173,49 @@ class Agreement(Measure[AgreementResult]):
         marked = self._settings.agreement_marked
         return mean_share(rationale_texts(training.split.texts, training.split.extra, marked) or [])
 
-    def _remembered(self, name: str, explainer: Explainer, model: LexicalModel) -> RowAgreement:
+    def _remembered(self, name: str) -> RowAgreement:
         """A row, unless an interrupted measurement has left it behind."""
         adapter = TypeAdapter(RowAgreement)
         if (kept := self.parts.recall(name)) is not None:
             return adapter.validate_python(kept)
-        row = self._row(name, explainer, model)
+        row = self._row(name)
         self.parts.keep(name, adapter.dump_python(row, mode="json"))
         return row
 
-    def _row(self, name: str, explainer: Explainer, model: LexicalModel) -> RowAgreement:
-        split, subject = self._split, self._subject(model)
-        classes = explainer.decide(split.texts)
-        if classes is None:
-            classes = self._document_logits(model).argmax(1)
-        texts = split.marked_texts
-        scores = explainer.explain_documents(subject, texts, classes[split.places].tolist())
-        decides, protocol = name in DECIDING, self._settings.protocol
+    def _row(self, name: str) -> RowAgreement:
+        split, protocol, ours = self._split, self._settings.protocol, self._ours
+        texts, toward_label = split.marked_texts, None
+        if name == OURS:
+            classes, scores = ours.classes, [ours.predicted[n] for n in split.places]
+            toward_label = [ours.label[n] for n in split.places]
+        elif name == UNTRAINED:
+            untrained = self.scope.references.untrained
+            assert untrained is not None
+            classes = split.labels  # whichever: a word fires for all alike
+            scores = self._explainer(ACTIVATIONS).explain_documents(
+                self._subject(untrained), texts, split.marked_labels
+            )
+        else:
+            explainer, subject = self._explainer(name), self._subject(self.scope.model)
+            own = explainer.decide(split.texts)
+            classes = ours.classes if own is None else own
+            scores = explainer.explain_documents(subject, texts, classes[split.places].tolist())
+            if name in DECIDING:
+                toward_label = explainer.explain_documents(subject, texts, split.marked_labels)
         return row_agreement(
             split.rationales,
             scores,
-            explainer.explain_documents(subject, texts, split.marked_labels) if decides else None,
+            toward_label,
             share=self._training_share,
             seed=self.scope.seed,
-            accuracy=float((classes == split.labels).mean()) if decides else None,
+            accuracy=float((classes == split.labels).mean()) if name in DECIDING else None,
             protocol=protocol_row(protocol, split.rationales, scores, self._reading) if protocol else None,
         )
 
-    def _document_logits(self, model: LexicalModel) -> np.ndarray:
-        """(N, C) of the texts looked at."""
-        if id(model) not in self._logits:
-            self._logits[id(model)] = document_logits(self._subject(model), self._split.texts).numpy()
-        return self._logits[id(model)]
+    @cached_property
+    def _ours(self) -> DocumentScores:
+        """What this model says of the texts looked at."""
+        return read_and_explain(self._subject(self.scope.model), self._split.texts, self._split.labels)
 
     @cached_property
     def _reading(self) -> Reading:
@@ -237,8 +248,8 @@ class Agreement(Measure[AgreementResult]):
         """Our words for the classes predicted, and the predictions without them and with them alone."""
         model, split = self.scope.model, self._split
         subject, labels = self._subject(model), list(model.labels)
-        logits, texts = self._document_logits(model)[split.places], split.marked_texts
-        scores = self._explainer(OURS).explain_documents(subject, texts, logits.argmax(1).tolist())
+        logits, texts = self._ours.logits[split.places], split.marked_texts
+        scores = [self._ours.predicted[n] for n in split.places]
         chosen = [highest(of_text, share_of_words(self._chosen_share, len(of_text))) for of_text in scores]
         without, only = (
             document_logits(subject, [_kept(*one) for one in zip(texts, kept, strict=True)])

@@ -34,7 +34,7 @@ def intervals(
         times = generator.multinomial(number, np.full(number, 1 / number), DRAWS_AT_A_TIME)  # (D, T)
         drawn.append(figures(times @ sums))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a figure may have no value in any draw
+        warnings.simplefilter("ignore", RuntimeWarning)  # a figure that no draw has is NaN
         low, high = np.nanpercentile(np.concatenate(drawn), (2.5, 97.5), axis=0)  # (M,) each
     estimate = figures(sums.sum(0, keepdims=True))[0]
     return estimate, [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]

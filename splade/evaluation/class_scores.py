@@ -12,7 +12,7 @@ from splade.evaluation.binomial import Interval, interval
 from splade.evaluation.figure import COUNT, Cell, Column, Figure, Grid, Key, Results, Table, find, is_number, percent
 from splade.evaluation.findings import first_few, too_few
 from splade.evaluation.measure import MEASURES
-from splade.evaluation.scores import ScoreMeasure
+from splade.evaluation.scores import Decisions, ScoreMeasure
 from splade.tasks import Task
 
 CHANCE = 0.025
@@ -273,8 +273,8 @@ class ClassScoreMeasure(ScoreMeasure[ClassScores]):
     )
 
     @staticmethod
-    def score(task: Task, labels: Sequence[str], classes: np.ndarray) -> ClassScores:
-        return class_scores(labels, task.labels, classes)
+    def score(task: Task, labels: Sequence[str], decisions: Decisions) -> ClassScores:
+        return class_scores(labels, task.labels, decisions.classes)
 
     def findings(self, result: ClassScores) -> list[str]:
         return class_findings(result)

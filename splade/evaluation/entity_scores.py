@@ -12,7 +12,7 @@ from splade.evaluation.class_scores import ConfusionMeter, confusion_table
 from splade.evaluation.figure import COUNT, Column, Figure, Grid, Results, Table, find, rows_of
 from splade.evaluation.findings import first_few, too_few
 from splade.evaluation.measure import MEASURES
-from splade.evaluation.scores import ScoreMeasure
+from splade.evaluation.scores import Decisions, ScoreMeasure
 from splade.tasks import TaggingTask
 
 
@@ -142,8 +142,8 @@ class EntityScoreMeasure(ScoreMeasure[EntityScores]):
     )
 
     @staticmethod
-    def score(task: TaggingTask, labels: Sequence[str], classes: np.ndarray) -> EntityScores:
-        return entity_scores(task, classes)
+    def score(task: TaggingTask, labels: Sequence[str], decisions: Decisions) -> EntityScores:
+        return entity_scores(task, decisions.classes)
 
     def findings(self, result: EntityScores) -> list[str]:
         return entity_findings(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splade.evaluation.agreement import Agreement
+from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.compare_explainers import CompareExplainers
@@ -17,10 +18,12 @@ from splade.evaluation.frozen_share import FrozenShare
 from splade.evaluation.heaviest_words import HeaviestWords
 from splade.evaluation.identity import Identity
 from splade.evaluation.input_share import InputShare
+from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.registers import Registers
 from splade.evaluation.sae import PostHocSAE
+from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
 from splade.evaluation.sparsity import Sparsity
@@ -29,11 +32,10 @@ from splade.evaluation.strongest import Strongest
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
-    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion),
+    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    *(CompareExplainers, Agreement, PostHocSAE),
-    Cost,
+    *(Layerwise, PostHocSAE, Scaling, Cost),
 )
 
 

@@ -120,6 +120,7 @@ class LogitParts:
     """Words, or distinct features, that speak for a row."""
 
 
+@torch.no_grad()
 def own_logit_parts(state: CircuitState) -> LogitParts:
     """Of our own model: words in the place of features, and the rounding of their sum for an error."""
     decided = state.logits.argmax(1)

@@ -73,6 +73,39 @@ def explain_windows(
     return windows.join(scores(windows.texts, windows.repeat(classes)))
 
 
+@dataclass(frozen=True)
+class DocumentScores:
+    """What a model that decides by words says of documents, and by which of their words."""
+
+    logits: np.ndarray
+    """(N, C)."""
+    predicted: list[np.ndarray]
+    """(W,) each: the exact scores of the words for the class decided on …"""
+    label: list[np.ndarray]
+    """… and for the label."""
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(N,) decided on."""
+        return self.logits.argmax(1)
+
+
+def read_and_explain(subject: Subject, documents: Sequence[WordText], labels: np.ndarray) -> DocumentScores:
+    """All of it by reading each document once; `labels` (N,)."""
+    assert is_lexical(subject.model)
+    nothing: list[np.ndarray] = [np.zeros(0)] * len(documents)
+    found = DocumentScores(np.zeros((len(documents), len(subject.model.labels))), [*nothing], [*nothing])
+    words = [document.words for document in documents]
+    for batch in read_documents(subject.model, words, subject.batch_size, subject.max_length):
+        logits = batch.state.logits
+        found.logits[batch.rows] = logits.float().cpu().numpy()
+        given = torch.from_numpy(labels[batch.rows]).to(logits.device)
+        for scores, classes in ((found.predicted, logits.argmax(-1)), (found.label, given)):
+            for row, of_words in zip(batch.rows, batch.word_scores(classes), strict=True):
+                scores[row] = of_words
+    return found
+
+
 @torch.no_grad()
 def document_logits(subject: Subject, documents: Sequence[WordText]) -> Tensor:
     """(N, C) logits of documents of any length: of our own models those of all windows together, else the mean."""

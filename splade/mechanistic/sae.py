@@ -154,7 +154,7 @@ class ReLUWithL1(SparseAutoencoder):
     def loss(self, x: Tensor, done: float) -> Tensor:
         codes = self.encode(x)
         active = float((codes > 0).sum(1).float().mean())
-        self.first = self.first or active
+        self.first = self.first or max(active, self.active)
         wanted = self.active * (self.first / self.active) ** max(0.0, 1 - done / THINNING)  # from the first to `active`
         self.penalty *= (max(active, wanted / 10) / wanted) ** LEAD
         return fvu(x, self.decode(codes)) + self.penalty * codes.sum(1).mean() / x.shape[1] ** 0.5
@@ -226,7 +226,7 @@ def fit_autoencoder(
         autoencoder.decoder.requires_grad_(not random_decoder)
         learning = [parameter for parameter in autoencoder.parameters() if parameter.requires_grad]
         optimizer = torch.optim.Adam(learning, LEARNING_RATE)
-        for step in range(steps):
+        for step in range(steps if bool((vectors != vectors[:1]).any()) else 0):  # vectors all alike teach nothing
             optimizer.param_groups[0]["lr"] = LEARNING_RATE * min(1.0, (1 - step / steps) / DECAY)
             chosen = torch.randint(len(vectors), (BATCH,)).to(vectors.device)
             x = (vectors[chosen] - autoencoder.centre) / autoencoder.scale

@@ -19,6 +19,7 @@ from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel
 
 from splade.errors import BackboneError
 from splade.models.building import ONE_AT_A_TIME, ShapesOnly
+from splade.models.layer_stack import after_each_layer, bypassed, find_stack
 from splade.models.pretrained import load_pretrained
 from splade.models.roles import Role
 
@@ -190,24 +191,33 @@ class Backbone(nn.Module):
     @contextmanager
     def bypass_layer(self, index: int) -> Iterator[None]:
         """Within the context, layer ``index`` hands its input on unchanged."""
-        stacks = [m for m in self.model.modules() if isinstance(m, nn.ModuleList) and len(m) == self.layers]
-        if not stacks:
+        stack = self._stack()
+        if not 0 <= index < self.layers:
+            raise BackboneError(f"There is no layer {index} to bypass; choose one from 0 to {self.layers - 1}.")
+        with bypassed(stack[index]):
+            yield
+
+    def after_each_layer(self, input_ids: Tensor, attention_mask: Tensor) -> list[Tensor]:
+        """``forward`` as it would be with the first 0, 1, … of the layers alone: (B, L, d) each, the last is its own.
+
+        The head, or the transform in its place, reads all of them, so that scores of words follow from each (the logit
+        lens; nostalgebraist 2020).
+        """
+        return after_each_layer(list(self._stack()), lambda: self(input_ids, attention_mask))
+
+    @property
+    def has_separate_layers(self) -> bool:
+        """Whether there is a list of layers; some families use one layer several times."""
+        return find_stack(self.model, self.layers) is not None
+
+    def _stack(self) -> nn.ModuleList:
+        stack = find_stack(self.model, self.layers)
+        if stack is None:
             raise BackboneError(
                 f"The model type '{self.config.model_type}' has no list of separate layers, so none can be bypassed; "
                 "leave the layer-wise analysis out."
             )
-        if not 0 <= index < self.layers:
-            raise BackboneError(f"There is no layer {index} to bypass; choose one from 0 to {self.layers - 1}.")
-
-        def hand_on(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            hidden = args[0] if args else kwargs["hidden_states"]
-            return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
-
-        handle = stacks[0][index].register_forward_hook(hand_on, with_kwargs=True)
-        try:
-            yield
-        finally:
-            handle.remove()
+        return stack
 
 
 def frozen_copy(backbone: Backbone) -> Backbone:

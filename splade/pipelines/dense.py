@@ -65,7 +65,7 @@ def train_dense_baseline(run: PreparedRun, *, resume: bool, console: Console) ->
         model.save_pretrained(folder / "model", **training_record(run.config, run.dataset))
         remove_checkpoints(folder)
     return {
-        **score_decisions(run.test, run.model.labels, run.test.decide_classes(logits)),
+        **score_decisions(run.test, run.model.labels, logits),
         "seconds": outcome.seconds,
         "seconds_per_step": outcome.seconds_per_step,
         "step": outcome.kept_step,

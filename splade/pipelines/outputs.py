@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,10 @@ from splade.run_folder import file_hashes, from_anywhere
 from splade.tasks import Task
 from splade.utils.atomic import write_json
 
+LOOKED_THROUGH = 10
+"""Texts explained for each that is shown, in order to find wrong predictions too: of a hundred texts, a model that is
+right nine times out of ten has ten."""
+
 
 def training_record(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -> dict[str, Any]:
     """What is saved beside a trained model, so that it can be measured again and texts like its own be read."""
@@ -39,15 +42,22 @@ def training_record(config: Config, dataset: Dataset[TextSplit | TaggedSplit]) -
 def write_outputs(folder: Path, config: Config, results: dict[str, Any], model: LexicalSAE, test: Task) -> None:
     """`results.json`, `report.html` and the model card, beside what the training left."""
     folder.mkdir(parents=True, exist_ok=True)
-    explanations = _explained(model, test, config)
+    right, wrong = _explained(model, test, config)
     history_file = folder / "metrics.jsonl"
     history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
-    write_report(folder / "report.html", results, history, explanations)
+    write_report(folder / "report.html", results, history, right, wrong)
     write_model_card(folder / "README.md", results, config_to_yaml(config))
     write_json(folder / "results.json", results)  # last and whole: where it is, the run is finished
 
 
-def _explained(model: LexicalSAE, test: Task, config: Config) -> Sequence[Explanation | ExplainedText]:
-    """A seeded sample of the test texts, explained."""
-    rows = np.random.default_rng(config.seed).permutation(len(test.split))[: config.evaluation.explain_samples]
-    return test.explain_rows(model, np.sort(rows))
+def _explained(
+    model: LexicalSAE, test: Task, config: Config
+) -> tuple[list[Explanation | ExplainedText], list[tuple[Explanation | ExplainedText, str]]]:
+    """Test texts drawn by the seed, explained: right ones and, up to half of all, wrong ones with what the data say."""
+    most = config.evaluation.explain_samples
+    rows = np.random.default_rng(config.seed).permutation(len(test.split))[: most * LOOKED_THROUGH]
+    answers = test.explain_rows(model, rows)
+    mistakes = [test.mistake(int(row), answer) for row, answer in zip(rows, answers, strict=True)]
+    wrong = [(answer, gold) for answer, gold in zip(answers, mistakes, strict=True) if gold is not None][: most // 2]
+    right = [answer for answer, gold in zip(answers, mistakes, strict=True) if gold is None]
+    return right[: most - len(wrong)], wrong

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +24,15 @@ from splade.task_description import describe
 TOP_WORDS = 8
 """Words named in a sentence's sum line; the others share one summand, and all are in the unfolded table."""
 
-FAINTEST, STRONGEST = 0.10, 0.65
+FAINTEST, STRONGEST = 0.10, 0.55
 """Opacity of the background behind a word that says almost nothing, and behind the one that says most."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing and the line under it."""
+    """A drawing, what it is called, and how it is to be read."""
 
+    title: str
     svg: Markup
     caption: str
 
@@ -58,6 +60,8 @@ class Explained:
     words: list[Row]
     """The sum with every word that has a say."""
     error: float
+    gold: str | None = None
+    """The label that the data have, where it is another."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class TaggedSentence:
     words: list[tuple[Explanation, str, list[Row]]]
     """Each word of an entity, how sure its tag is, and its sum as one line."""
     error: float
+    gold: str | None = None
+    """The tags that the data have where they are others."""
 
 
 def write_report(
@@ -75,6 +81,7 @@ def write_report(
     results: Mapping[str, Any],
     history: Sequence[Mapping[str, Any]],
     explanations: Sequence[Explanation | ExplainedText],
+    wrong: Sequence[tuple[Explanation | ExplainedText, str]] = (),
 ) -> None:
     """Write the report of a run to `path`.
 
@@ -83,11 +90,16 @@ def write_report(
         results: what results.json holds. Every key is optional: a section without its figures is left out.
         history: the rows of metrics.jsonl.
         explanations: sentences to show, in order.
+        wrong: sentences that were decided wrongly, each with what the data say.
     """
     environment = Environment(
         loader=PackageLoader("splade.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"sentence": sentence_case, "opacity": lambda share: round(STRONGEST * share, 3)}
+    environment.filters |= {
+        "sentence": sentence_case,
+        "opacity": lambda share: round(STRONGEST * share, 3),
+        "anchor": lambda title: re.sub(r"\W+", "-", title.lower()).strip("-"),
+    }
     task = describe(results.get("task"))
     page = environment.get_template("report.html.j2").render(
         title=results.get("dataset") or "a run",
@@ -95,12 +107,13 @@ def write_report(
         task=task,
         headline=headline(results),
         sections=sections(results),
-        draw=lambda drawing: _plot(plots.draw(drawing.name, drawing.title, drawing.content), drawing.caption),
+        draw=lambda drawing: _plot(
+            drawing.title, plots.draw(drawing.name, drawing.title, drawing.content), drawing.caption
+        ),
         about=about(results),
         training=training_plots(history, (results.get("training") or {}).get("active_target"), results),
         two_phases=plots.phase_change(history) is not None,
-        explained=[explained(one) for one in explanations if isinstance(one, Explanation)],
-        tagged=[tagged_sentence(one) for one in explanations if isinstance(one, ExplainedText)],
+        shown=shown_sentences(explanations, wrong),
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,6 +125,33 @@ def sentence_case(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+@dataclass(frozen=True)
+class Shown:
+    """All sentences of a report, decided rightly and wrongly."""
+
+    right: list[Explained | TaggedSentence]
+    wrong: list[Explained | TaggedSentence]
+    tagged: bool
+
+
+def shown_sentences(
+    right: Sequence[Explanation | ExplainedText], wrong: Sequence[tuple[Explanation | ExplainedText, str]]
+) -> Shown:
+    """The sentences as the page has them: all of one scale, so that weak words of one look weak beside another."""
+    every = [*right, *(one for one, _ in wrong)]
+    scores = [abs(word.score) for one in every if isinstance(one, Explanation) for word in one.words]
+    largest = max(scores, default=0.0)
+
+    def shown(one: Explanation | ExplainedText, gold: str | None = None) -> Explained | TaggedSentence:
+        return explained(one, largest, gold) if isinstance(one, Explanation) else tagged_sentence(one, gold)
+
+    return Shown(
+        [shown(one) for one in right],
+        [shown(one, gold) for one, gold in wrong],
+        tagged=any(isinstance(one, ExplainedText) for one in every),
+    )
+
+
 def training_plots(
     history: Sequence[Mapping[str, Any]], active_target: float | None, results: Mapping[str, Any]
 ) -> list[Plot]:
@@ -120,22 +160,27 @@ def training_plots(
     row = task.unit
     drawn = [
         _plot(
+            "Cross-entropy against its limit",
             plots.constraint(history),
             "After the warm-up, training may only shrink the model while cross-entropy stays below the limit τ.",
         ),
         _plot(
+            "Active tokens over training",
             plots.active_tokens(history, active_target, row),
             f"Active tokens a {row}: the circuit phase should bring them down to the target and hold them there.",
         ),
         _plot(
+            "Validation",
             plots.validation_score(history, task.figure, figure_title(task.figure)),
             "On the validation split, which is not trained on, each time it was measured.",
         ),
         _plot(
+            "Loss terms over training",
             plots.loss_terms(history),
             "Each term of the objective; the scale is logarithmic, so a straight fall is a steady one.",
         ),
         _plot(
+            "The multiplier λ over training",
             plots.multiplier(history),
             "The multiplier λ rises while cross-entropy is above τ and falls while it is below.",
         ),
@@ -143,9 +188,8 @@ def training_plots(
     return [plot for plot in drawn if plot is not None]
 
 
-def explained(explanation: Explanation) -> Explained:
-    """A sentence with highlighted words and its sum."""
-    largest = max((abs(word.score) for word in explanation.words), default=0.0)
+def explained(explanation: Explanation, largest: float, gold: str | None = None) -> Explained:
+    """A sentence with highlighted words and its sum; `largest`: the |score| that has the strongest colour."""
     return Explained(
         explanation=explanation,
         probability=percent(explanation.probabilities[explanation.target]),
@@ -153,10 +197,11 @@ def explained(explanation: Explanation) -> Explained:
         rows=word_rows(explanation, TOP_WORDS),
         words=word_rows(explanation, len(explanation.words)),
         error=explanation.check(),
+        gold=gold,
     )
 
 
-def tagged_sentence(found: ExplainedText) -> TaggedSentence:
+def tagged_sentence(found: ExplainedText, gold: str | None = None) -> TaggedSentence:
     """A sentence with highlighted entities and the sum behind each of their words."""
     return TaggedSentence(
         stretches(found.tagged),
@@ -165,6 +210,7 @@ def tagged_sentence(found: ExplainedText) -> TaggedSentence:
             for one in (word.explanation for word in found.explained)
         ],
         max((word.explanation.check() for word in found.explained), default=0.0),
+        gold,
     )
 
 
@@ -181,6 +227,6 @@ def _mark(text: str, word: WordScore | None, largest: float) -> Mark:
     )
 
 
-def _plot(svg: str | None, caption: str) -> Plot | None:
+def _plot(title: str, svg: str | None, caption: str) -> Plot | None:
     # Safe to mark as markup: the drawing holds numbers and our own labels, no text of the data.
-    return None if svg is None else Plot(Markup(svg), caption)
+    return None if svg is None else Plot(title, Markup(svg), caption)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from splade.evaluation.figure import Content, Figure, Grid, Results, find, is_number, percent
+from splade.evaluation.figure import SHARE, Content, Figure, Grid, Results, find, is_number
 from splade.evaluation.measures import declared
 from splade.task_description import describe
 
@@ -116,7 +116,8 @@ def _beside(figure: Figure, results: Results) -> str:
     parts = []
     value, dense = figure.read(results), find(results, f"dense.{figure.key}")
     if value is not None and is_number(dense):
-        parts.append(f"dense head {percent(dense)} ({100 * (value - dense):+.1f} points)")
+        points = f" ({100 * (value - dense):+.1f} points)" if figure.form is SHARE else ""
+        parts.append(f"dense head {figure.form.show(dense)}{points}")
     if figure.beside is not None:
         parts.append(figure.beside(results))
     return ", ".join(part for part in parts if part)

@@ -104,6 +104,11 @@ class Task(ABC):
         """Explanations of some examples of the split, in the order of `rows`."""
         return self.explain_texts(model, [self.split.examples[row] for row in rows])
 
+    @abstractmethod
+    def mistake(self, row: int, answer: Any) -> str | None:
+        """What the data say of an example whose answer, as `explain_rows` gives it, is wrong; None: it is right, or the
+        data say nothing."""
+
     @classmethod
     @abstractmethod
     def unlabelled(cls, examples: Sequence[Any], model: LexicalSAE) -> Task:

@@ -32,6 +32,7 @@ class ClassificationTask(Task):
         self.split = split
         self.encoded = encode_texts(split.texts, tokenizer, max_length)
         self.labels = np.asarray(split.labels, dtype=np.int64)
+        self.label_names = list(label_names)
         self.pad_id = tokenizer.pad_token_id or 0
 
     @classmethod
@@ -86,6 +87,12 @@ class ClassificationTask(Task):
             for i, row in enumerate(batch.rows):
                 answers[row] = summands.of_text(i, batch.texts[i])
         return [answers[row] for row in range(len(texts))]
+
+    def mistake(self, row: int, answer: Explanation) -> str | None:
+        gold = int(self.labels[row])
+        if gold == UNLABELLED or not self.label_names or answer.label == self.label_names[gold]:
+            return None
+        return self.label_names[gold]
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         input_ids, mask = collate(self.encoded, rows, self.pad_id)

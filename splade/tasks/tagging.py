@@ -34,7 +34,8 @@ class TaggingTask(Task):
     encoded: EncodedWords
 
     def __init__(self, split: TaggedSplit, tokenizer, max_length: int, label_names: Sequence[str]):  # type: ignore[no-untyped-def]
-        self.split, self.iob2 = split, IOB2(label_names)
+        self.split: TaggedSplit = split
+        self.iob2 = IOB2(label_names)
         self.encoded = encode_words(split.sentences, tokenizer, max_length)
         self.labels = np.asarray([tag for tags in split.tags for tag in tags], dtype=np.int64)
         self.pad_id = tokenizer.pad_token_id or 0
@@ -82,6 +83,13 @@ class TaggingTask(Task):
         sentences = [as_sentence(text) for text in texts]
         task = cls.unlabelled([sentence.words for sentence in sentences], model)
         return explain_sentences(model, task, sentences, batch_size, word=word, target=target, context=context)
+
+    def mistake(self, row: int, answer: ExplainedText) -> str | None:
+        """The words with a wrong tag, and those they should have."""
+        names = self.iob2.labels
+        words = zip(answer.tagged.words, self.split.tags[row], strict=True)
+        wrong = [f"{word.word} {names[gold]}" for word, gold in words if gold >= 0 and word.tag != names[gold]]
+        return ", ".join(wrong) or None
 
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
         return self._batch(rows, self.encoded.first)

@@ -219,3 +219,21 @@ def test_head_of_another_form_is_refused(tiny_backbone_path: Path, monkeypatch: 
     monkeypatch.setattr(BertForMaskedLM, "forward", scaled)
     with pytest.raises(BackboneError, match="not a product of hidden states"):
         Backbone.from_name(str(tiny_backbone_path))
+
+
+def test_after_each_layer_is_the_head_on_what_the_layers_before_gave(
+    folders: dict[tuple[str, bool], Path], family: str, head: bool
+) -> None:
+    backbone, tokenizer = Backbone.from_name(str(folders[family, head]))
+    ids, mask = encode(tokenizer)
+    plain = backbone(ids, mask)
+    states = backbone.after_each_layer(ids, mask)
+    assert len(states) == backbone.layers + 1
+    torch.testing.assert_close(states[2], plain, atol=0, rtol=0)
+    with backbone.bypass_layer(1):
+        torch.testing.assert_close(states[1], backbone(ids, mask))
+        with backbone.bypass_layer(0):
+            torch.testing.assert_close(states[0], backbone(ids, mask))
+    assert not torch.allclose(states[0], states[1])
+    torch.testing.assert_close(backbone(ids, mask), plain, atol=0, rtol=0)  # and everything is as before
+    assert all("forward" not in vars(module) for module in backbone.modules())

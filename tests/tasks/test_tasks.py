@@ -68,6 +68,11 @@ def test_the_rows_of_positions(classifier: LexicalSAE, texts: Task, tagger: Lexi
         assert sentences.sequence(tagger, words).num_rows == len(words.labels)
 
 
+def test_the_examples_of_rows(texts: Task, sentences: Task) -> None:
+    assert texts.example_of_row.tolist() == list(range(20))
+    assert np.array_equal(np.bincount(sentences.example_of_row), [len(words) for words in sentences.split.examples])
+
+
 def test_subsets_and_reasons(texts: Task, sentences: Task) -> None:
     labels = torch.tensor([0, 1, 0, 3])
     assert texts.subsets(labels) == {} and texts.reasoned(labels) is None
