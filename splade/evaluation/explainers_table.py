@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from splade.evaluation.estimate import Estimate
@@ -61,6 +62,10 @@ TOKEN_COLUMNS = (
 )
 
 
+BRIEF = ("comprehensiveness", "sufficiency", "τ", "AP", "sum error, median", "passes a text", "seconds a text")
+"""Headings of what a terminal shows of it."""
+
+
 def explainer_title(name: str) -> str:
     """What a table calls an explainer."""
     return EXPLAINERS.get(name).title or name.replace("_", " ") if name in EXPLAINERS.names() else name
@@ -73,17 +78,17 @@ def _rows(results: Results) -> dict[str, Mapping[str, Any]]:
     return own | {f"{explainer_title(name)}, dense model": row for name, row in (found.get(DENSE) or {}).items()}
 
 
-def comparison_grid(results: Results) -> Grid | None:
+def comparison_grid(results: Results) -> Grid:
     """All explainers at the words, with what they cost."""
-    return _grid(_rows(results), COLUMNS, _note(results))
+    return replace(_grid(_rows(results), COLUMNS, _note(results)), brief=BRIEF)
 
 
-def token_grid(results: Results) -> Grid | None:
+def token_grid(results: Results) -> Grid:
     """Those that can rank the active tokens of our own model."""
     return _grid({title: row for title, row in _rows(results).items() if row.get("tokens")}, TOKEN_COLUMNS, "")
 
 
-def _grid(rows: Mapping[str, Mapping[str, Any]], columns: Sequence[Column], note: str) -> Grid | None:
+def _grid(rows: Mapping[str, Mapping[str, Any]], columns: Sequence[Column], note: str) -> Grid:
     having = [column for column in columns if any(is_number(find(row, column.key)) for row in rows.values())]
     cells = [[Cell(title), *(_cell(row, column) for column in having)] for title, row in rows.items()]
     return Grid(["explainer", *(column.title for column in having)], cells, note=note)
