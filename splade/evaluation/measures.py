@@ -6,6 +6,7 @@ from splade.evaluation.agreement import Agreement
 from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
+from splade.evaluation.compare_explainers import CompareExplainers
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
@@ -33,7 +34,7 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion, Agreement, Negation),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Negation),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),
 )
