@@ -24,6 +24,7 @@ from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
 from splade.evaluation.sae import PostHocSAE
+from splade.evaluation.sanity import Sanity
 from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
@@ -36,7 +37,7 @@ ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
     *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Negation),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    *(Layerwise, PostHocSAE, Scaling, Cost),
+    *(Layerwise, Sanity, PostHocSAE, Scaling, Cost),
 )
 
 
