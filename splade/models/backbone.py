@@ -1,8 +1,8 @@
 """A pretrained masked language model, read as one hidden state per position.
 
 Every masked-LM ends in scores over the vocabulary, ``h·Eᵀ + b``. The backbone stops one step earlier and returns
-``h``; ``E`` and ``b`` are handed over once, by :meth:`Backbone.decoder`, to whoever projects onto words. This module is
-the only place that knows how model families differ.
+``h``; ``E`` and ``b`` are handed over once, by :meth:`Backbone.decoder`, to whoever projects onto words. This module,
+``masked_lm_head`` and ``layer_stack`` are the only places that know how model families differ.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from transformers import AutoModelForMaskedLM, PretrainedConfig, PreTrainedModel
 from splade.errors import BackboneError
 from splade.models.building import ONE_AT_A_TIME, ShapesOnly
 from splade.models.layer_stack import after_each_layer, bypassed, find_stack
+from splade.models.masked_lm_head import detach_decoder, head_is_missing, identity_transform
 from splade.models.pretrained import load_pretrained
 from splade.models.roles import Role
 
@@ -56,14 +57,14 @@ class Backbone(nn.Module):
         self._decoder_weight: Tensor | None = None  # None: the input embeddings, as they are or row-normalised
         if head == "trained":
             self.model = model
-            weight, self._decoder_bias = _detach_decoder(model)  # (V, d), (V,)
+            weight, self._decoder_bias = detach_decoder(model)  # (V, d), (V,)
             self.tied = weight is self.input_embeddings().weight
             if not self.tied:
                 self._decoder_weight = weight.detach().clone()
             self.hidden_size = weight.shape[1]
         else:
             self.model = cast(PreTrainedModel, model.base_model)
-            transform = _identity_transform(self.model)
+            transform = identity_transform(self.model)
             self.transform = transform
             self.hidden_size = transform.out_features
             self._decoder_bias = torch.zeros(self.vocab_size)
@@ -74,7 +75,7 @@ class Backbone(nn.Module):
         with ONE_AT_A_TIME:
             model, tokenizer, missing = load_pretrained(name, revision)
         notice = None
-        if _head_is_missing(model, missing):
+        if head_is_missing(model, missing):
             notice = (
                 f"The checkpoint '{name}' has no trained masked-LM head, so the head starts from the identity and "
                 "row-normalised input embeddings instead of random weights."
@@ -225,85 +226,3 @@ def frozen_copy(backbone: Backbone) -> Backbone:
     embeddings = backbone.input_embeddings().weight
     shared = {} if embeddings.requires_grad else {id(embeddings): embeddings}
     return copy.deepcopy(backbone, shared).requires_grad_(False).eval()
-
-
-class _Transform(nn.Linear):
-    """What stands in for the head that a checkpoint lacks: new, where the rest of a backbone is pretrained."""
-
-    parameter_role: Role = "head"
-
-
-class _WithoutProduct(nn.Module):
-    """DeBERTa's newer head, which multiplies by the word embeddings itself, up to but without that product."""
-
-    def __init__(self, head: Any) -> None:  # DebertaV2LMPredictionHead, or DeBERTa's first version of it
-        super().__init__()
-        self.dense, self.activation, self.norm = head.dense, head.transform_act_fn, head.LayerNorm
-
-    def forward(self, hidden: Tensor, word_embeddings: nn.Embedding) -> Tensor:  # the second is the caller's habit
-        return self.norm(self.activation(self.dense(hidden)))
-
-
-def _detach_decoder(model: PreTrainedModel) -> tuple[Tensor, Tensor]:
-    """Make ``model`` return ``h`` where it returned ``h·Eᵀ + b``; give back E (V, d) and b (V,)."""
-    embeddings = cast(nn.Embedding, model.get_input_embeddings()).weight
-    decoder = model.get_output_embeddings()
-    weight: Tensor
-    bias: Tensor | None
-    if isinstance(decoder, nn.Linear) and decoder.out_features == embeddings.shape[0]:
-        bias = decoder.bias
-        _replace(model, decoder, nn.Identity())
-        for module in model.modules():  # several heads keep a second name for the bias, which is now of no use
-            for name, parameter in list(module.named_parameters(recurse=False)):
-                if parameter is bias:
-                    setattr(module, name, None)
-        weight = decoder.weight
-    elif hasattr(model, "lm_predictions"):
-        head: Any = cast(nn.Module, model.lm_predictions).lm_head
-        weight, bias = embeddings, head.bias
-        model.lm_predictions = _WithoutProduct(head)
-    else:
-        raise BackboneError(
-            f"The model type '{model.config.model_type}' has no output embedding over its vocabulary, which "
-            "Lexical-SAE needs; choose another masked language model."
-        )
-    return weight, torch.zeros(weight.shape[0]) if bias is None else bias.detach().clone()
-
-
-def _replace(root: nn.Module, old: nn.Module, new: nn.Module) -> None:
-    for module in list(root.modules()):
-        for name, child in list(module.named_children()):
-            if child is old:
-                setattr(module, name, new)
-
-
-def _head_is_missing(model: PreTrainedModel, missing: set[str]) -> bool:
-    """Whether weights of the head were left at random; a bias of the decoder alone starts at zero and does no harm."""
-    decoder = model.get_output_embeddings()
-    bias = getattr(decoder, "bias", None)
-    inside = model.base_model_prefix + "."
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    return any(not key.startswith(inside) and parameters.get(key) is not bias for key in missing)
-
-
-def _identity_transform(base: PreTrainedModel) -> _Transform:
-    """A linear map from the last hidden state to the word embeddings' space, started at the identity.
-
-    Where embeddings are smaller than hidden states (ELECTRA), the model widens them by a projection P; the map starts
-    at its transpose, because ``h·(E·Pᵀ)ᵀ = (h·P)·Eᵀ``.
-    """
-    narrow, wide = cast(nn.Embedding, base.get_input_embeddings()).embedding_dim, base.config.hidden_size
-    transform = _Transform(wide, narrow)
-    with torch.no_grad():
-        transform.bias.zero_()
-        if narrow == wide:
-            nn.init.eye_(transform.weight)
-            return transform
-        for module in base.modules():
-            if isinstance(module, nn.Linear) and (module.in_features, module.out_features) == (narrow, wide):
-                transform.weight.copy_(module.weight.T)  # (d_emb, d)
-                return transform
-    raise BackboneError(
-        f"The word embeddings have {narrow} dimensions and the hidden states {wide}, with no projection between them "
-        "to start a head from; choose a checkpoint with a trained masked-LM head."
-    )
