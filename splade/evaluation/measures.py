@@ -21,6 +21,7 @@ from splade.evaluation.input_share import InputShare
 from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Declared
+from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
 from splade.evaluation.sae import PostHocSAE
 from splade.evaluation.scaling_metrics import Scaling
@@ -33,7 +34,7 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Negation),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),
 )

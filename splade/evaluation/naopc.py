@@ -24,9 +24,9 @@ from splade.models.state import CircuitState
 ROWS = 256
 """Rows whose bounds are looked for, a fixed sample; the number used is in the results."""
 
-MOST_SETS = 4_000_000
-"""Sets of tokens that are decided on for all bounds together, about 15 seconds: where rows have so many active tokens
-that 256 of them would take more, fewer are looked at."""
+MOST_ENTRIES = 100_000_000
+"""Active tokens in all sets that are decided on for the bounds, about 15 seconds of a processor. 256 rows of 25 tokens
+need a third of it; where rows have so many tokens that 256 of them would need more, fewer are looked at, or none."""
 
 LEAST_SPREAD = 1e-4
 """If the best order changes the mean probability by less than this against the worst, no order is better than another
@@ -133,7 +133,7 @@ class NAOPCMeter:
         the labels of the split (R,)."""
         priority = self._priority[places]
         for number in np.argsort(priority)[:ROWS].tolist():
-            mine = rows.row == number
+            mine = (rows.row == number) & (rows.value > 0)
             token, value, score = (each[mine].cpu() for each in (rows.token, rows.value, scores))
             row = _Row(int(priority[number]), token, value, score, int(classes[number]), int(texts[number]))
             self._kept.append(row)
@@ -161,8 +161,8 @@ class NAOPCMeter:
         """As many of the rows kept as may be looked at."""
         counts = torch.tensor([len(row.token) for row in self._kept], dtype=torch.long)
         largest = removed_sizes(counts)[:, len(SHARES) - 1]
-        sets = 2 * sets_asked_for(counts, largest)  # those removed, and those kept
-        return self._kept[: max(1, int((sets.cumsum(0) <= MOST_SETS).sum()))]
+        entries = 2 * sets_asked_for(counts, largest) * counts  # of tokens removed, and of tokens kept
+        return self._kept[: int((entries.cumsum(0) <= MOST_ENTRIES).sum())]
 
 
 def _joined(sample: Sequence[_Row], model: LexicalModel) -> tuple[SparseRows, Tensor]:

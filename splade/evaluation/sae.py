@@ -220,6 +220,7 @@ class PostHocSAE(Measure[SAEResult]):
         Key("sae.{features,vectors,training_texts}", "features of each, hidden states fitted to, texts these are of"),
         Key("sae.{own_active,positions}", "what was matched: our active tokens, and positions read, on training texts"),
         Key("sae.{texts,rows}", "that was measured on"),
+        Key("sae.without_topk", "whether TopK was left out, because eai-sparsify was not installed"),
     )
 
     @classmethod

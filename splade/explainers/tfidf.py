@@ -54,7 +54,7 @@ class TfIdf(Explainer):
         return logits
 
     def decide(self, texts: Sequence[WordText]) -> np.ndarray:
-        return self.logits([text.text for text in texts]).argmax(1)
+        return self.logits([" ".join(text.words) for text in texts]).argmax(1)
 
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         vectorizer, regression = self._fitted
@@ -62,7 +62,7 @@ class TfIdf(Explainer):
         if len(weights) == 1:
             weights, bias = np.concatenate([-weights, weights]) / 2, np.concatenate([-bias, bias]) / 2
         row_of = {int(number): row for row, number in enumerate(regression.classes_)}
-        features = vectorizer.transform([text.text for text in texts]).tocsr()
+        features = vectorizer.transform([" ".join(text.words) for text in texts]).tocsr()
         found = []
         for number, (text, class_) in enumerate(zip(texts, classes, strict=True)):
             part = features[number]

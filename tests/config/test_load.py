@@ -145,7 +145,7 @@ def test_an_unknown_key_two_levels_down() -> None:
         ),
         (
             "evaluation.measures=identity,one_word",
-            "evaluation.measures[1] must be one of capped, class_scores, completeness, ",
+            "evaluation.measures[1] must be one of agreement, ",
         ),
         ("model.support=[full, full]", "must name one or more different supports, but is ['full', 'full']."),
         ("seed=", "--set seed= was given no value; write one after '=', or null for none."),

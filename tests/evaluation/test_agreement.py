@@ -14,11 +14,11 @@ from splade.config.schema import EvaluationConfig
 from splade.data.rationales import RationaleText, rationale_texts
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
-from splade.evaluation.agreement import Agreement, AgreementResult
+from splade.evaluation.agreement import Agreement
 from splade.evaluation.agreement_rows import row_agreement
-from splade.evaluation.agreement_table import TABLES, agreement_findings
+from splade.evaluation.agreement_table import FIGURES, TABLES, agreement_findings
 from splade.evaluation.eraser_format import in_order, read_predictions
-from splade.evaluation.measure import References, as_json
+from splade.evaluation.measure import References
 from splade.evaluation.run import evaluate
 from splade.explainers import EXPLAINERS, ExplainerParts, Subject, WordText
 from splade.models.lexical_sae import LexicalSAE
@@ -109,8 +109,11 @@ class TestMeasure:
         assert found.long == 4 and found.seen == 1.0 and 0.1 < found.seen_at_once < 0.5
 
     def test_further_explainers_are_asked_by_name(self, model: LexicalSAE) -> None:
-        found = measured(model, reviews(4, repeat=8), agreement_explainers=["activations", "random"])[Agreement]
-        assert list(found.explainers) == ["dla", "activations", "random"]
+        names = ["activations", "random", "integrated_gradients", "occlusion"]
+        found = measured(model, reviews(4, repeat=12), agreement_explainers=names)[Agreement]
+        assert list(found.explainers) == ["dla", *names] and found.long == 4
+        ap = [row.ap.mean for row in found.explainers.values()]
+        assert len(set(ap)) == 5, "each has words of its own"
 
     def test_the_protocols(self, model: LexicalSAE) -> None:
         evaluation = measured(model, reviews(8), protocol="hatexplain")
@@ -179,6 +182,13 @@ def test_what_agrees_more_is_said_plainly() -> None:
     assert "before its training" in agreement_findings({"dla": row_of(0.4), "untrained": row_of(0.5)})[0]
 
 
-def test_results_are_kept_as_they_are(model: LexicalSAE) -> None:
-    found = measured(model, reviews(5), protocol="eraser")[Agreement]
-    assert isinstance(found, AgreementResult) and json.loads(json.dumps(as_json(found)))["texts"] == 5
+def test_what_is_declared_is_in_the_results(model: LexicalSAE) -> None:
+    references = References(load_training=lambda: task(model, reviews(60, seed=1)))
+    results = measured(model, reviews(5), references, protocol="eraser").to_json()
+    assert all(0 <= (figure.read(results) or -1) <= 1 for figure in FIGURES)
+    for table in TABLES:
+        grid = table.read(results)
+        assert grid is not None and len(grid.rows) == 5
+        assert all(len(row) == len(grid.columns) for row in grid.rows)
+    assert "TF-IDF regression" in str(FIGURES[0].beside and FIGURES[0].beside(results))
+    assert json.loads(json.dumps(results["agreement"]))["texts"] == 5

@@ -186,8 +186,12 @@ class TestMeter:
             found.append(meter.result())
         assert found[0].rows == 4 and found[0] == found[1]
 
-    def test_looks_at_fewer_rows_where_each_takes_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("splade.evaluation.naopc.MOST_SETS", 16)  # 2·2³ for the first, or 2·2 for the other
+    @pytest.mark.parametrize(("most", "rows"), [(2 * 2**3 * 3 + 2 * 2 * 1, 2), (2 * 2**3 * 3, 1), (1, 0)])
+    def test_looks_at_fewer_rows_where_each_takes_long(
+        self, most: int, rows: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """All sets of three tokens and all sets of one, those removed and those kept."""
+        monkeypatch.setattr("splade.evaluation.naopc.MOST_ENTRIES", most)
         meter = self.meter()
         self.add(meter, torch.tensor([0, 2]))
-        assert meter.result().rows == 1
+        assert meter.result().rows == rows

@@ -21,6 +21,7 @@ from splade.evaluation.splicing import read_dense
 from splade.mechanistic.sae import has_sparsify
 from splade.tasks import TASKS, Task
 from tests.builders import build_dense, build_model, tagged_sentences, toy_reviews
+from tests.evaluation.test_declared import at, expanded
 
 Name = Literal["classification", "tagging"]
 
@@ -180,3 +181,13 @@ def test_it_is_shown_as_a_table_and_a_drawing(found: dict[str, Any]) -> None:
     own = found["sae"]["models"]["own"]
     assert content.lines[-1].points == [(round(own["active"], 1), 100 * own["accuracy"])]
     assert drawing.read({}) is None and table.read({}) is None
+
+
+def test_what_is_declared_is_found_and_within_its_bounds(found: dict[str, Any]) -> None:
+    for figure in PostHocSAE.figures:
+        value = figure.read(found)
+        assert value is not None and figure.form.bounds[0] <= value <= figure.form.bounds[1], figure.key
+    documented = [one.key for one in PostHocSAE.keys] + [table.fields for table in PostHocSAE.tables]
+    for key in (key for pattern in documented for key in expanded(pattern)):
+        assert at(found, key), key
+    assert found["sae"].keys() <= {key.split(".")[1] for pattern in documented for key in expanded(pattern)}
