@@ -24,6 +24,9 @@ POSITIONS = 4_000_000
 SEEDS = 5
 """Seeds that the ranks of words are compared over."""
 
+STABILITY_POSITIONS = 600_000
+"""Positions read for the other seeds: each text gives ten pairs of them, so that few texts are enough."""
+
 
 @dataclass(frozen=True)
 class ComparedTexts:
@@ -121,7 +124,7 @@ def explained(
     seconds, passes = time.perf_counter() - began, subject.passes - passes
     scores, totals = [one.scores for one in found], [one.total for one in found]
     changes = word_changes(subject, texts, classes, scores, seed)
-    again = min(n, most_stable, compared.affordable([(SEEDS - 1) * times for times in readings]))
+    again = min(n, most_stable, compared.affordable([(SEEDS - 1) * times for times in readings], STABILITY_POSITIONS))
     return Explained(
         scores=[each.tolist() for each in scores],
         totals=[total for total in totals if total is not None] if None not in totals else None,

@@ -87,7 +87,7 @@ class Explainer(ABC):
         self.parts = parts
 
     def readings(self, words: int) -> int:
-        """About how often it has a text of so many words read, forward or backward: what it costs."""
+        """About how often it has a whole text of so many words read, forward or backward: what it costs."""
         return 1
 
     @abstractmethod

@@ -13,13 +13,16 @@ from rich.console import Console
 from splade.config.schema import Config
 from splade.errors import ConfigError
 from splade.evaluation.run import measures_for
-from splade.studies.study import Part, carry_out, check_classification, part_states
+from splade.studies.study import Part, State, carry_out, check_classification, part_states
 from splade.studies.variations import Variation
 
 NAME = "faithfulness"
 
 MEASURES = ("eraser", "removability", "deletion", "explainers")
 """What is measured, beside all that a training measures anyway."""
+
+LEAST_TO_DO: tuple[State, ...] = ("finished", "measured otherwise", "begun", "new", "other")
+"""What may be there of the run, with a dense baseline or without; of two, the one that is further on is taken."""
 
 
 def faithfulness_study(config: Config, *, overwrite: bool = False, console: Console | None = None) -> dict[str, Any]:
@@ -30,17 +33,15 @@ def faithfulness_study(config: Config, *, overwrite: bool = False, console: Cons
     """
     check_classification(NAME, config)
     console, folder = console or Console(quiet=True), Path(config.output_dir)
-    for dense in (True, config.evaluation.dense_baseline):
-        part = Part(Variation(NAME, {}), _asking_for(config, dense))
-        [state] = part_states([part])
-        if state != "other":
-            break
+    both = [_asking_for(config, dense) for dense in (True, config.evaluation.dense_baseline)]
+    states = part_states([Part(Variation(NAME, {}), each) for each in both])
+    wanted, state = min(zip(both, states, strict=True), key=lambda pair: LEAST_TO_DO.index(pair[1]))
     if state == "other" and not overwrite:
         raise ConfigError(
             f"{folder} holds a run with other settings or data; run it again with --overwrite, or choose another with "
             "--set output_dir."
         )
-    carry_out(part.config, state, console)
+    carry_out(wanted, state, console)
     results: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     return results
 
