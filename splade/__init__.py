@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from splade.evaluation.benchmark import Benchmark
     from splade.inference import (
         explain,
         explain_batch,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
 
 __all__ = [
+    "Benchmark",
     "LexicalSAE",
     "__version__",
     "explain",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "splade.evaluation.benchmark": ("Benchmark",),
     "splade.inference": (
         "explain",
         "explain_batch",

@@ -13,6 +13,7 @@ from splade.cli.console import err, out
 from splade.cli.errors import reports_errors
 from splade.cli.options import ConfigFile, Sets, flag
 from splade.errors import ConfigError
+from splade.utils.startup import startup
 
 if TYPE_CHECKING:
     from splade.config.schema import Config
@@ -88,6 +89,21 @@ def sota_comparison(
     settings = load_study(config, set_, seeds)
     with held_study(NAME, settings):
         print(f"Results: {compare_with_others(settings, overwrite=overwrite, console=err, out=out)}")
+
+
+@app.command("faithfulness")
+@reports_errors
+def faithfulness(config: ConfigFile = None, set_: Sets = None, overwrite: Overwrite = False) -> None:
+    """This model's explanations, and those that any model can have: how faithful, how exact, how dear."""
+    from splade.config.load import load_config
+
+    settings = load_config(config, list(set_ or []))
+    with startup():  # seconds of imports, once the settings are right
+        from splade.reporting.results_table import print_results
+        from splade.studies.faithfulness import faithfulness_study
+
+    print_results(faithfulness_study(settings, overwrite=overwrite, console=err), out)
+    print(f"Report: {Path(settings.output_dir) / 'report.html'}")
 
 
 @app.command("long-context")

@@ -72,13 +72,17 @@ def deletion_fidelity(texts: Sequence[WordEffects], seed: int = 0) -> DeletionFi
     return DeletionFidelity(**found, texts=len(compared), words=words, intervals=spread)
 
 
-def _terms(text: WordEffects) -> np.ndarray:
-    """(14,) sums over the words of a text, from which every figure of many texts follows."""
+def kendall_tau(text: WordEffects) -> float:
+    """τ-b of one text with two words or more; 0 where its words have no order."""
     from scipy.stats import kendalltau  # takes half a second to load, and most commands do not need it
 
-    share, effect = text.shares.astype(float), text.effects.astype(float)
-    ordered = np.ptp(share) > 0 and np.ptp(effect) > 0
-    tau = float(kendalltau(share, effect).statistic) if ordered else 0.0
+    ordered = np.ptp(text.shares) > 0 and np.ptp(text.effects) > 0
+    return float(kendalltau(text.shares, text.effects).statistic) if ordered else 0.0
+
+
+def _terms(text: WordEffects) -> np.ndarray:
+    """(14,) sums over the words of a text, from which every figure of many texts follows."""
+    share, effect, tau = text.shares.astype(float), text.effects.astype(float), kendall_tau(text)
     best = np.flatnonzero(share == share.max())  # where several share the highest, a reader would pick any of them
     top = float(np.mean(effect[best] == effect.max()))
     loud, silent = np.abs(share) > LOUD, np.abs(share) <= SILENT

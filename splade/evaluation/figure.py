@@ -171,6 +171,8 @@ class Grid:
     """Rows that are shown at once, the others on demand; None: all."""
     note: str = ""
     """A sentence about these rows."""
+    brief: Sequence[str] = ()
+    """Headings of the columns that a terminal shows; empty: all."""
 
 
 @dataclass(frozen=True)

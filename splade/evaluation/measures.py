@@ -6,6 +6,7 @@ from splade.evaluation.agreement import Agreement
 from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_scores import ClassScoreMeasure
+from splade.evaluation.compare_explainers import CompareExplainers
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
@@ -23,6 +24,7 @@ from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
 from splade.evaluation.sae import PostHocSAE
+from splade.evaluation.sanity import Sanity
 from splade.evaluation.scaling_metrics import Scaling
 from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
@@ -33,9 +35,9 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion, Agreement, Negation),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Negation),
     *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    *(Layerwise, PostHocSAE, Scaling, Cost),
+    *(Layerwise, Sanity, PostHocSAE, Scaling, Cost),
 )
 
 

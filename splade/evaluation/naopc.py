@@ -42,6 +42,11 @@ class AOPCBounds:
     sufficiency: tuple[Tensor, Tensor]
     """(R,) each."""
 
+    def take(self, rows: Tensor) -> AOPCBounds:
+        """Of some rows (K,)."""
+        (low, high), (least, most) = self.comprehensiveness, self.sufficiency
+        return AOPCBounds((low[rows], high[rows]), (least[rows], most[rows]))
+
     def normalised(self, erased: Erased) -> tuple[Tensor, Tensor]:
         """NAOPC of comprehensiveness and of sufficiency: (R,) each."""
         comprehensiveness, sufficiency = erased.aopc(erased.comprehensiveness), erased.aopc(erased.sufficiency)

@@ -86,6 +86,10 @@ class Explainer(ABC):
     def __init__(self, parts: ExplainerParts):
         self.parts = parts
 
+    def readings(self, words: int) -> int:
+        """About how often it has a whole text of so many words read, forward or backward: what it costs."""
+        return 1
+
     @abstractmethod
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         """Scores of the words of each text for its class."""

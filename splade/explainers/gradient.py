@@ -19,6 +19,9 @@ from splade.models.state import CircuitState
 class Gradient(Explainer):
     """score(w) = ‖∂logit/∂e(w)‖₂ over the embeddings of the word's pieces; it has no sign."""
 
+    def readings(self, words: int) -> int:
+        return 2
+
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         return in_order(
             (row, WordScores(square.sqrt().double().numpy()))
@@ -35,6 +38,9 @@ class GradientTimesInput(Explainer):
     """score(w) = Σ e(w)·∂logit/∂e(w) over the embeddings of the word's pieces."""
 
     title = "gradient × input"
+
+    def readings(self, words: int) -> int:
+        return 2
 
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         return in_order(

@@ -29,6 +29,9 @@ class IntegratedGradients(Explainer):
 
     title = "integrated gradients"
 
+    def readings(self, words: int) -> int:
+        return 2 * self.parts.steps + 1
+
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         return in_order(
             (batch.rows[0], self._explain(subject, batch, classes[batch.rows[0]]))

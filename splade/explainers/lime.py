@@ -29,6 +29,9 @@ class Lime(Explainer):
     title = "LIME"
     draws = True
 
+    def readings(self, words: int) -> int:
+        return self.parts.lime_samples // 2  # of which half the words are there
+
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         return [self._explain(subject, text, target) for text, target in zip(texts, classes, strict=True)]
 

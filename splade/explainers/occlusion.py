@@ -23,6 +23,9 @@ class Occlusion(Explainer):
     would tell us nothing. Words are deleted where a tokenizer has no mask token.
     """
 
+    def readings(self, words: int) -> int:
+        return words + 1
+
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
         mask = subject.tokenizer.mask_token
         hidden = [

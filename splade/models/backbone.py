@@ -1,8 +1,8 @@
 """A pretrained masked language model, read as one hidden state per position.
 
 Every masked-LM ends in scores over the vocabulary, ``h·Eᵀ + b``. The backbone stops one step earlier and returns
-``h``; ``E`` and ``b`` are handed over once, by :meth:`Backbone.decoder`, to whoever projects onto words. This module,
-``masked_lm_head`` and ``layer_stack`` are the only places that know how model families differ.
+``h``; ``E`` and ``b`` are handed over once, by :meth:`Backbone.decoder`, to whoever projects onto words. How model
+families differ is known here, in `masked_lm_head` and in `layer_stack`, and nowhere else.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Backbone(nn.Module):
     @contextmanager
     def bypass_layer(self, index: int) -> Iterator[None]:
         """Within the context, layer ``index`` hands its input on unchanged."""
-        stack = self._stack()
+        stack = self.layer_stack
         if not 0 <= index < self.layers:
             raise BackboneError(f"There is no layer {index} to bypass; choose one from 0 to {self.layers - 1}.")
         with bypassed(stack[index]):
@@ -204,19 +204,21 @@ class Backbone(nn.Module):
         The head, or the transform in its place, reads all of them, so that scores of words follow from each (the logit
         lens; nostalgebraist 2020).
         """
-        return after_each_layer(list(self._stack()), lambda: self(input_ids, attention_mask))
+        return after_each_layer(list(self.layer_stack), lambda: self(input_ids, attention_mask))
 
     @property
     def has_separate_layers(self) -> bool:
         """Whether there is a list of layers; some families use one layer several times."""
         return find_stack(self.model, self.layers) is not None
 
-    def _stack(self) -> nn.ModuleList:
+    @property
+    def layer_stack(self) -> nn.ModuleList:
+        """The layers one by one, the first that reads the embeddings first."""
         stack = find_stack(self.model, self.layers)
         if stack is None:
             raise BackboneError(
-                f"The model type '{self.config.model_type}' has no list of separate layers, so none can be bypassed; "
-                "leave the layer-wise analysis out."
+                f"The model type '{self.config.model_type}' has no list of separate layers, so none can be looked at "
+                "alone; leave the layer-wise analysis and the sanity check out."
             )
         return stack
 

@@ -261,7 +261,7 @@ def first_pieces(words: Tensor) -> Tensor:
     return ((flat >= 0) & (flat != before)).view_as(words)
 
 
-def check_task(model: LexicalSAE, task: Task) -> None:
+def check_task(model: Savable, task: Task) -> None:
     """Refuse a model that was trained for the other task: its labels would mean nothing."""
     if model.task != task:
         raise ModelError(

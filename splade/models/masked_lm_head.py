@@ -1,4 +1,4 @@
-"""The end of a masked language model: taken off before its last product, or made anew where a checkpoint lacks it."""
+"""The head of a masked language model: taken off before its last product, found missing, and replaced where it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from splade.errors import BackboneError
 from splade.models.roles import Role
 
 
-class _Transform(nn.Linear):
+class Transform(nn.Linear):
     """What stands in for the head that a checkpoint lacks: new, where the rest of a backbone is pretrained."""
 
     parameter_role: Role = "head"
@@ -71,14 +71,14 @@ def head_is_missing(model: PreTrainedModel, missing: set[str]) -> bool:
     return any(not key.startswith(inside) and parameters.get(key) is not bias for key in missing)
 
 
-def identity_transform(base: PreTrainedModel) -> _Transform:
+def identity_transform(base: PreTrainedModel) -> Transform:
     """A linear map from the last hidden state to the word embeddings' space, started at the identity.
 
     Where embeddings are smaller than hidden states (ELECTRA), the model widens them by a projection P; the map starts
     at its transpose, because ``h·(E·Pᵀ)ᵀ = (h·P)·Eᵀ``.
     """
     narrow, wide = cast(nn.Embedding, base.get_input_embeddings()).embedding_dim, base.config.hidden_size
-    transform = _Transform(wide, narrow)
+    transform = Transform(wide, narrow)
     with torch.no_grad():
         transform.bias.zero_()
         if narrow == wide:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeGuard
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from splade.config.schema import ModelConfig, Task
@@ -71,6 +71,10 @@ class LexicalModel(Model, Protocol):
     @property
     def encoder(self) -> LexicalEncoder:
         """Scores, supports and pooling; its `gate` has the thresholds."""
+
+    @property
+    def head(self) -> nn.Module:
+        """From sparse rows to logits; `decide` runs it."""
 
     @property
     def vocab_size(self) -> int:

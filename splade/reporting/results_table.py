@@ -28,7 +28,8 @@ def _add_brief(table: Table, shown: ShownTable) -> None:
     """The first rows of a table, a line each: its name, and each number after its heading."""
     rows = shown.grid.rows[: min(shown.brief, shown.grid.shown or shown.brief)]
     for row in rows:
-        named = zip(shown.grid.columns[1:], row[1:], strict=True)
+        wanted = shown.grid.brief or shown.grid.columns
+        named = [pair for pair in zip(shown.grid.columns[1:], row[1:], strict=True) if pair[0] in wanted]
         table.add_row(escape(row[0].text), escape(", ".join(f"{name} {cell.text}" for name, cell in named)))
     if rows and len(rows) < len(shown.grid.rows):
         table.add_row("", f"and {len(shown.grid.rows) - len(rows)} more in the report")

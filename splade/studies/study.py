@@ -229,13 +229,18 @@ def _measured_as_before(config: Config, dataset: Dataset[TextSplit | TaggedSplit
 def _run_part(part: Part, state: State, console: Console) -> None:
     gc.collect()  # the model of the part before
     reset_peak_rss()
-    if state == "measured otherwise":
-        measure_again(part.config, console=console)
-    elif state == "begun":
-        run_experiment(part.config, resume=True, console=console)
-    else:
-        run_experiment(part.config, overwrite=True, console=console)
+    carry_out(part.config, state, console)
     remove_checkpoints(part.folder)  # of dozens of parts, they would fill a disk
+
+
+def carry_out(config: Config, state: State, console: Console) -> None:
+    """Train a run, go on with it, or measure it again, as its state asks for."""
+    if state == "measured otherwise":
+        measure_again(config, console=console)
+    elif state == "begun":
+        run_experiment(config, resume=True, console=console)
+    elif state != "finished":
+        run_experiment(config, overwrite=True, console=console)
 
 
 def _read_results(folder: Path) -> dict[str, Any]:

@@ -28,7 +28,7 @@ PAPER = {
     "multi_dataset",
 }
 FAMILIES = {"sst2_roberta", "sst2_deberta", "conll_roberta"}
-TOP = {"quickstart", "verify", "verify_full", "long_context", "frontier", *FAMILIES}
+TOP = {"quickstart", "verify", "verify_full", "civilcomments", "long_context", "frontier", *FAMILIES}
 NER = {"conll2003", "conll2003_verify", "wnut17"}
 TAGGERS = {"conll_roberta", *(f"ner/{name}" for name in NER)}
 
