@@ -50,10 +50,9 @@ class Benchmark:
     ):
         """`dense`: a second model to compare explainers on. `lime_samples`, `steps`: texts that LIME, and points that
         integrated gradients and GradientSHAP look at."""
-        if not isinstance(model, LexicalSAE | DenseClassifier):
+        if not hasattr(model, "has_sparse_rows"):  # by what it offers: a wrapper will do (`models.protocol`)
             raise ModelError(
-                f"A model was expected, such as LexicalSAE.from_pretrained(folder) gives, but {type(model).__name__} "
-                "was given."
+                f"A model was expected, but {model!r:.60} was given; LexicalSAE.from_pretrained(folder) loads one."
             )
         check_task(model, "classification")
         self.subjects = [Subject(model, model.tokenizer, model.max_length, batch_size, "own")]
