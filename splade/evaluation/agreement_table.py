@@ -153,8 +153,8 @@ TABLES = (
         "bootstrap over texts; of the scores' sizes; toward the label; and with words of the same score in random "
         "order, which compares explanations of few words with those that score every word; and with each score spread "
         "over as many words around as people mark in a row in training, since they mark phrases. Token F1 of as many "
-        "words as were marked, and of the share marked in training. The untrained model's words are those at which it is "
-        "active: its head says nothing yet.",
+        "words as were marked, and of the share marked in training. The untrained model's words are those at which it "
+        "is active: its head says nothing yet.",
         _table,
         brief=ALL,
     ),
