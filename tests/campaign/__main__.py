@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
+CACHE = tempfile.TemporaryDirectory(prefix="lexical-sae-cache-")  # no figures of before, and none left behind
 # Before any library reads them.
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+os.environ["LEXICAL_SAE_CACHE"] = CACHE.name
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
