@@ -79,6 +79,23 @@ def mean_share(texts: Sequence[RationaleText]) -> float | None:
     return float(np.mean(shares)) if shares else None
 
 
+@dataclass(frozen=True)
+class Marking:
+    """How people mark, in the mean over texts where some words are marked and some are not."""
+
+    share: float
+    """Of a text's words."""
+    length: float
+    """Words in a row: of a mark, not of a text."""
+
+
+def marking(texts: Sequence[RationaleText]) -> Marking | None:
+    """How people marked these texts; None: there are none to tell by."""
+    share = mean_share(texts)
+    lengths = [end - start for one in texts if not one.is_whole for start, end in one.spans]
+    return None if share is None else Marking(share, float(np.mean(lengths)))
+
+
 def runs(marks: np.ndarray) -> list[Span]:
     """[start, end) of the runs of true values in (W,) marks."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], marks.astype(np.int8), [0]])))

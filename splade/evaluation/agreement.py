@@ -18,7 +18,16 @@ from torch import Tensor
 
 from splade.config.texts import FilePath
 from splade.config.variants import SETTINGS, Choice, Choices
-from splade.data.rationales import Marked, RationaleText, mean_share, rationale_hash, rationale_texts, runs
+from splade.data.rationales import (
+    Marked,
+    Marking,
+    RationaleText,
+    marking,
+    mean_share,
+    rationale_hash,
+    rationale_texts,
+    runs,
+)
 from splade.errors import ConfigError
 from splade.evaluation.agreement_rows import RowAgreement, protocol_row, row_agreement
 from splade.evaluation.agreement_table import FIGURES, KEYS, TABLES, agreement_findings
@@ -59,8 +68,8 @@ class AgreementResult:
     """… and that would have been without windows."""
     share: float
     """Mean share of a text's words that is marked."""
-    training_share: float | None
-    """The same in the training texts; None: they are not at hand, or have no rationales."""
+    training: Marking | None
+    """How people mark the training texts; None: they are not at hand, or have no rationales."""
     protocol: str | None
 
 
@@ -94,6 +103,7 @@ class Agreement(Measure[AgreementResult]):
     section = "agreement"
     tasks = ("classification",)
     reads = "nothing"
+    version = 2
     on_request = True
     figures, tables, keys = FIGURES, TABLES, KEYS
 
@@ -138,7 +148,7 @@ class Agreement(Measure[AgreementResult]):
             seen=1.0,  # windows show every word
             seen_at_once=seen_at_once,
             share=mean_share(partial) or 0.0,
-            training_share=self._training_share,
+            training=self._training,
             protocol=self._settings.protocol,
         )
 
@@ -166,12 +176,13 @@ class Agreement(Measure[AgreementResult]):
         return RationaleSplit(self.scope, self._settings.agreement_marked)
 
     @cached_property
-    def _training_share(self) -> float | None:
+    def _training(self) -> Marking | None:
+        """How people mark the training texts."""
         training = self.scope.references.training
         if training is None:
             return None
         marked = self._settings.agreement_marked
-        return mean_share(rationale_texts(training.split.texts, training.split.extra, marked) or [])
+        return marking(rationale_texts(training.split.texts, training.split.extra, marked) or [])
 
     def _remembered(self, name: str) -> RowAgreement:
         """A row, unless an interrupted measurement has left it behind."""
@@ -206,7 +217,7 @@ class Agreement(Measure[AgreementResult]):
             split.rationales,
             scores,
             toward_label,
-            share=self._training_share,
+            training=self._training,
             seed=self.scope.seed,
             accuracy=float((classes == split.labels).mean()) if name in DECIDING else None,
             protocol=protocol_row(protocol, split.rationales, scores, self._reading) if protocol else None,
@@ -230,7 +241,7 @@ class Agreement(Measure[AgreementResult]):
     @cached_property
     def _chosen_share(self) -> float:
         """Of a text's words that make a predicted rationale: as many as people mark, in training if that is known."""
-        return self._training_share or mean_share(self._split.rationales) or 0.0
+        return self._training.share if self._training else mean_share(self._split.rationales) or 0.0
 
     def _read_at_once(self) -> tuple[float, int]:
         """Share of the marked words in what the model reads without windows, and how many texts are longer."""

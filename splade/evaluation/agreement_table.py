@@ -38,6 +38,7 @@ TITLES = {
 
 COLUMNS = (
     Column("with equal scores by chance", "ap_chance.mean", AP),
+    Column("spread over phrases", "ap_phrase.mean", AP),
     Column("of |score|", "ap_size.mean", AP),
     Column("toward the label", "ap_label.mean", AP),
     Column("F1, as many words as marked", "f1_gold.mean", AP),
@@ -145,14 +146,15 @@ FIGURES = (
 TABLES = (
     Table(
         "agreement.explainers",
-        "agreement.explainers.<name>.{ap,ap_size,ap_label,ap_chance,f1_gold,f1_training}.{mean,low,high}, "
+        "agreement.explainers.<name>.{ap,ap_size,ap_label,ap_chance,ap_phrase,f1_gold,f1_training}.{mean,low,high}, "
         "agreement.explainers.<name>.accuracy",
         "Whose words are people's",
         "Average precision (AP) of words ranked by their scores toward the class predicted, with its 95 % interval by "
         "bootstrap over texts; of the scores' sizes; toward the label; and with words of the same score in random "
-        "order, which compares explanations of few words with those that score every word. Token F1 of as many words "
-        "as were marked, and of the share marked in training. The untrained model's words are those at which it is "
-        "active: its head says nothing yet.",
+        "order, which compares explanations of few words with those that score every word; and with each score spread "
+        "over as many words around as people mark in a row in training, since they mark phrases. Token F1 of as many "
+        "words as were marked, and of the share marked in training. The untrained model's words are those at which it "
+        "is active: its head says nothing yet.",
         _table,
         brief=ALL,
     ),
@@ -170,10 +172,14 @@ TABLES = (
 
 KEYS = (
     Key(
-        "agreement.{texts,without,whole,long,seen,seen_at_once,share,training_share,protocol}",
+        "agreement.{texts,without,whole,long,seen,seen_at_once,share,protocol}",
         "texts compared; texts left out because nobody marked a word, or because all are marked; texts read in "
         "windows; share of the marked words read, and read without windows; mean share of a text's words that is "
-        "marked, here and in training; the published protocol asked for",
+        "marked; the published protocol asked for",
+    ),
+    Key(
+        "agreement.training.{share,length}",
+        "mean share of a text's words that is marked in the training texts, and mean number of words marked in a row",
     ),
 )
 

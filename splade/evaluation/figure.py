@@ -149,6 +149,8 @@ class Cell:
     toward: bool = True
     """Whether the shade is that of what is right."""
     title: str = ""
+    prose: bool = False
+    """Whether it holds words, which may take several lines, and no number."""
 
 
 @dataclass(frozen=True)

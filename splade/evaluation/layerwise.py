@@ -215,7 +215,8 @@ class Layerwise(Measure[LayerwiseResult]):
         Drawing(
             "layers",
             "What is gone without a layer",
-            "How much of the contributions of the active tokens, and how many predictions, each layer is needed for.",
+            "How much of the contributions of the active tokens, and how many predictions, each layer is needed for; "
+            "below 0 the layer held the contributions back.",
             _curves("layer bypassed", BYPASSED),
         ),
         Drawing(

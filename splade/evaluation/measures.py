@@ -5,6 +5,7 @@ from __future__ import annotations
 from splade.evaluation.agreement import Agreement
 from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
+from splade.evaluation.class_circuits import ClassCircuits
 from splade.evaluation.class_scores import ClassScoreMeasure
 from splade.evaluation.compare_explainers import CompareExplainers
 from splade.evaluation.completeness import Completeness
@@ -35,9 +36,9 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
-    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Negation),
-    *(Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
-    *(Layerwise, Sanity, PostHocSAE, Scaling, Cost),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation),
+    *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
+    *(Layerwise, PostHocSAE, Scaling, Cost),
 )
 
 

@@ -52,6 +52,19 @@ def token_f1(gold: np.ndarray, scores: np.ndarray, words: int) -> float:
     return float(2 * hits / (words + gold.sum()))
 
 
+def spread_over_phrases(scores: np.ndarray, length: float) -> np.ndarray:
+    """(W,) for each word the mean score of the words around it, itself in the middle, about `length` in all.
+
+    People mark phrases and sentences, and an explanation that names the one word that decides names where they are.
+    """
+    side = round((length - 1) / 2)
+    sums = np.concatenate([[0.0], np.cumsum(scores)])
+    place = np.arange(len(scores))
+    first, last = (place - side).clip(min=0), (place + side + 1).clip(max=len(scores))
+    means: np.ndarray = (sums[last] - sums[first]) / (last - first)
+    return means
+
+
 def share_of_words(share: float, words: int) -> int:
     """How many words a share of a text's are: at least one."""
     return max(1, round(share * words))

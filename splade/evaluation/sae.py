@@ -93,7 +93,7 @@ class SAESettings:
     """Active features of the autoencoders a prediction, as multiples of our active tokens."""
     sae_vectors: PositiveInt = 65_536
     """Hidden states of training texts that they are fitted to, all held in memory."""
-    sae_steps: PositiveInt = 400
+    sae_steps: PositiveInt = 300
     """Steps that each of them learns, of 512 hidden states."""
     sae_texts: Samples = 1_000
     """Test texts they are measured on; -1: all that are explained."""

@@ -108,9 +108,10 @@ class Sanity(Measure[SanityResult]):
     about = (
         "The head's weights are shuffled, then also those of the backbone's layers from the top down, in a copy, and "
         "the same label of the same {items} is explained again. An explanation that is one of the model must change: "
-        "rank correlations over the positions of a text should fall to about 0. Which positions may speak at all is "
-        "decided by the vocabulary and the stop words, before anything is learned, so that sizes over all positions "
-        "need not fall so far: that part of an explanation is owed to no training."
+        "rank correlations over the positions of a text should fall to about 0. With the head alone shuffled, "
+        "activations are as they were, and sizes still follow them. Which positions may speak at all is decided by "
+        "the vocabulary and the stop words, before anything is learned, so that sizes over all positions need not "
+        "fall so far: that part of an explanation is owed to no training."
     )
     section = "sanity"
     reads = "sample"

@@ -35,24 +35,22 @@ DISTRIBUTION = "eai-sparsify"
 BATCH = 512
 """Vectors a step."""
 
-LEARNING_RATE = 2e-3
+LEARNING_RATE = 3e-3
 """Of Adam, constant and then falling to 0; for the few hundred steps that a processor has time for."""
 
 DECAY = 0.3
 """The share of the steps, the last ones, over which the learning rate falls to 0."""
 
-FIRST_PENALTY = 1e-3
-"""λ of the L1 penalty before it is led to where as many codes are active as asked for."""
+FIRST_PENALTY, LEAD = 0.1, 0.03
+"""λ of the L1 penalty at first; and how fast it is led to where as many codes are active as asked for: each step, its
+logarithm by this times that of how many times too many are."""
 
-LEAD = 0.05
-"""How fast λ is led there: each step, its logarithm by this times that of how many times too many codes are active."""
+FIRST_ACTIVE, THINNING = 4.0, 0.5
+"""How many times as many codes are active at first, so that directions form while there are many; and the share of the
+steps after which no more are to be than asked for."""
 
-THINNING = 0.5
-"""The share of the steps after which an L1 autoencoder is to have no more active codes than asked for: directions form
-while there are many."""
-
-GAIN_VECTORS = 8192
-"""Vectors that the gains of an L1 autoencoder are found by, of the first it is fitted to."""
+START_VECTORS, GAIN_VECTORS = 4096, 8192
+"""Vectors that the thresholds of an L1 autoencoder start from, and that its gains are found by in the end."""
 
 RIDGE = 1e-3
 """Added to the diagonal of their normal equations, in units of its mean: some codes are hardly ever active."""
@@ -84,8 +82,11 @@ class SparseAutoencoder(nn.Module, ABC):
     def loss(self, x: Tensor, done: float) -> Tensor:
         """Of a batch (N, d): what is minimised; `done`: the share of the steps that are past."""
 
+    def start(self, x: Tensor) -> None:
+        """What is to do before the first step, with some of the vectors (N, d) it is fitted to."""
+
     def finish(self, x: Tensor) -> None:
-        """What is left to do after the last step, with some of the vectors (N, d) it was fitted to."""
+        """What is left to do after the last step, with the same."""
 
     def decode(self, codes: Tensor) -> Tensor:
         """(N, M) -> (N, d)."""
@@ -143,7 +144,7 @@ class ReLUWithL1(SparseAutoencoder):
         self.decoder = nn.Parameter(F.normalize(torch.randn(features, width), dim=1))
         self.shift = nn.Parameter(torch.zeros(width))
         self.register_buffer("gain", torch.ones(features))
-        self.active, self.penalty, self.first = active, FIRST_PENALTY, 0.0
+        self.active, self.penalty = active, FIRST_PENALTY
         with torch.no_grad():  # an autoencoder starts as its own transpose
             self.encoder.weight.copy_(self.decoder)
             self.encoder.bias.zero_()
@@ -154,10 +155,16 @@ class ReLUWithL1(SparseAutoencoder):
     def loss(self, x: Tensor, done: float) -> Tensor:
         codes = self.encode(x)
         active = float((codes > 0).sum(1).float().mean())
-        self.first = self.first or max(active, self.active)
-        wanted = self.active * (self.first / self.active) ** max(0.0, 1 - done / THINNING)  # from the first to `active`
+        wanted = self.active * FIRST_ACTIVE ** max(0.0, 1 - done / THINNING)
         self.penalty *= (max(active, wanted / 10) / wanted) ** LEAD
         return fvu(x, self.decode(codes)) + self.penalty * codes.sum(1).mean() / x.shape[1] ** 0.5
+
+    @torch.no_grad()
+    def start(self, x: Tensor) -> None:
+        """Thresholds at the quantile of each code that FIRST_ACTIVE times as many as asked for exceed: the steps are
+        too few for thresholds to come that far by themselves, and encoders would shrink instead."""
+        share = min(0.5, FIRST_ACTIVE * self.active / len(self.decoder))
+        self.encoder.bias.copy_(-self.encoder(x[:START_VECTORS]).quantile(1 - share, dim=0))
 
     @torch.no_grad()
     def finish(self, x: Tensor) -> None:
@@ -226,13 +233,15 @@ def fit_autoencoder(
         autoencoder.decoder.requires_grad_(not random_decoder)
         learning = [parameter for parameter in autoencoder.parameters() if parameter.requires_grad]
         optimizer = torch.optim.Adam(learning, LEARNING_RATE)
+        some = (vectors[:GAIN_VECTORS] - autoencoder.centre) / autoencoder.scale
+        autoencoder.start(some)
         for step in range(steps if bool((vectors != vectors[:1]).any()) else 0):  # vectors all alike teach nothing
             optimizer.param_groups[0]["lr"] = LEARNING_RATE * min(1.0, (1 - step / steps) / DECAY)
             chosen = torch.randint(len(vectors), (BATCH,)).to(vectors.device)
             x = (vectors[chosen] - autoencoder.centre) / autoencoder.scale
             _learn(autoencoder, optimizer, x, step / steps)
             advance(1)
-        autoencoder.finish((vectors[:GAIN_VECTORS] - autoencoder.centre) / autoencoder.scale)
+        autoencoder.finish(some)
     return autoencoder.requires_grad_(False).eval()
 
 

@@ -11,7 +11,15 @@ import pytest
 
 from splade.config.schema import DataConfig
 from splade.data.loader import load_dataset
-from splade.data.rationales import mean_share, rationale_hash, rationale_texts, runs, white_space_words
+from splade.data.rationales import (
+    Marking,
+    marking,
+    mean_share,
+    rationale_hash,
+    rationale_texts,
+    runs,
+    white_space_words,
+)
 from splade.errors import DataError
 
 TEXT = "you are a  silly man"
@@ -57,6 +65,7 @@ def test_a_whole_text_is_told_apart_and_not_counted_in_the_mean_share() -> None:
     whole, some, none = texts = rationale_texts([TEXT] * 3, extra)  # type: ignore[misc]
     assert (whole.is_whole, some.is_whole, none.is_whole) == (True, False, False)
     assert mean_share(texts) == 0.2 and mean_share([none]) is None
+    assert marking(texts) == Marking(0.2, 1.0) and marking([none]) is None
 
 
 def test_a_split_without_the_columns_has_none() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from splade.config.schema import EvaluationConfig
-from splade.data.rationales import RationaleText, rationale_texts
+from splade.data.rationales import Marking, RationaleText, rationale_texts
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.evaluation.agreement import Agreement
@@ -51,16 +51,18 @@ def measured(model: LexicalSAE, split: TextSplit, references: References | None 
 class TestRow:
     TEXTS = rationale_texts(["a b c d", "a b", "a b c"], {"rationale": [[1, 0, 1, 0], [1, 1], [0, 0, 1]]}) or []
 
-    def row(self, *scores: list[float], share: float | None = None):  # type: ignore[no-untyped-def]
-        return row_agreement(self.TEXTS, [np.array(s, dtype=float) for s in scores], None, share=share, seed=0)
+    def row(self, *scores: list[float], training: Marking | None = None):  # type: ignore[no-untyped-def]
+        return row_agreement(self.TEXTS, [np.array(s, dtype=float) for s in scores], None, training=training, seed=0)
 
     def test_by_hand(self) -> None:
         """The whole text is left out. AP of the first: (1/1 + 2/3)/2 = 5/6; of the third: 1/2. Mean 2/3.
 
         F1 of as many as marked: of the first two words 1 is right of 2 marked: 1/2; of the third 0. At a share of 0.5,
-        2 words of 4: 1/2; of 3 words 1.5 → 2: one right of one marked, 2·1/(2 + 1) = 2/3.
+        2 words of 4: 1/2; of 3 words 1.5 → 2: one right of one marked, 2·1/(2 + 1) = 2/3. Spread over three words, the
+        scores of the first are 3.5, 3, 2, 1.5: the same order; those of the third 1, 1, 1.5: marked word first.
         """
-        found = self.row([4, 3, 2, 1], [9, 9], [0, 2, 1], share=0.5)
+        found = self.row([4, 3, 2, 1], [9, 9], [0, 2, 1], training=Marking(0.5, 3))
+        assert found.ap_phrase is not None and found.ap_phrase.mean == pytest.approx((5 / 6 + 1) / 2)
         assert found.ap.mean == pytest.approx(2 / 3) and found.ap.low <= 2 / 3 <= found.ap.high
         assert found.ap_chance.mean == pytest.approx(2 / 3), "no score is there twice"
         assert found.f1_gold.mean == pytest.approx(0.25)
@@ -92,7 +94,11 @@ class TestMeasure:
         assert found.explainers["tfidf"].accuracy == 1.0 and found.explainers["random"].accuracy is None
         logits = np.array([list(one.logits.values()) for one in model.explain(split.texts)])
         assert found.explainers["dla"].accuracy == np.mean(logits.argmax(1) == split.labels)
-        assert found.training_share is not None and found.explainers["tfidf"].f1_training is not None
+        assert (
+            found.training is not None
+            and found.training.length > 0
+            and found.explainers["tfidf"].f1_training is not None
+        )
 
     def test_ours_are_the_words_of_the_explanations(self, model: LexicalSAE) -> None:
         split = reviews(12)
@@ -168,7 +174,7 @@ class TestEraserFiles:
 def row_of(ap: float):  # type: ignore[no-untyped-def]
     """A row whose average precision is exactly `ap`."""
     text = RationaleText("a b", "", [(0, 1), (2, 3)], np.array([True, False]), [(0, 1)])
-    row = row_agreement([text], [np.array([1.0, 0.0])], None, share=None, seed=0)
+    row = row_agreement([text], [np.array([1.0, 0.0])], None, training=None, seed=0)
     return replace(row, ap=replace(row.ap, mean=ap))
 
 

@@ -14,6 +14,7 @@ from splade.evaluation.rationale_scores import (
     average_precision,
     expected_average_precision,
     share_of_words,
+    spread_over_phrases,
     token_f1,
 )
 
@@ -72,6 +73,11 @@ class TestTokenF1:
 
     def test_a_perfect_and_a_reversed_explanation(self) -> None:
         assert (token_f1(GOLD, scores(1, 0, 1, 0), 2), token_f1(GOLD, scores(-1, 0, -1, 0), 2)) == (1.0, 0.0)
+
+    def test_scores_spread_over_the_words_around(self) -> None:
+        assert spread_over_phrases(scores(0, 0, 3, 0, 0), 3).tolist() == [0, 1, 1, 1, 0]
+        assert spread_over_phrases(scores(4, 2), 9).tolist() == [3, 3], "a text shorter than a phrase"
+        assert spread_over_phrases(scores(4, 2, 1), 1).tolist() == [4, 2, 1]
 
     def test_a_share_is_one_word_at_least(self) -> None:
         assert (share_of_words(0.35, 10), share_of_words(0.01, 10), share_of_words(0.5, 1)) == (4, 1, 1)

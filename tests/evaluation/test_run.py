@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import nullcontext
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -141,8 +143,13 @@ def test_the_rows_explained_are_counted_whichever_measures_are_taken(measured: t
 
 def test_progress_is_told_of_every_text_once(measured: tuple[LexicalSAE, Task]) -> None:
     model, task = measured
-    told: list[int] = []
-    evaluate(
-        model, task, EvaluationConfig(batch_size=8), share=0.1, progress=lambda title, total: nullcontext(told.append)
-    )
-    assert sum(told) == len(task)
+    told: dict[str, list[int]] = defaultdict(list)
+    totals: dict[str, int] = {}
+
+    def progress(title: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+        totals[title] = total
+        return nullcontext(told[title].append)
+
+    evaluate(model, task, EvaluationConfig(batch_size=8), share=0.1, progress=progress)
+    assert totals["evaluating"] == len(task)
+    assert {title: sum(done) for title, done in told.items()} == totals

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from splade.reporting.report import explained, write_report
+from splade.reporting.report import Explained, explained, shown_sentences, write_report
 from tests.reporting.builders import (
     build_classes,
     build_explanation,
@@ -84,7 +84,7 @@ def test_the_figures_are_those_of_the_results(page: str) -> None:
 
 
 def test_words_are_highlighted_by_side_and_strength() -> None:
-    marks = {mark.text: mark for mark in explained(build_explanation()).marks}
+    marks = {mark.text: mark for mark in explained(build_explanation(), largest=2.0).marks}
     assert marks["charming"].kind == "toward" and marks["often"].kind == "against" and marks["and"].kind == ""
     assert marks["charming"].opacity > marks["affecting"].opacity > marks["journey"].opacity > 0
     assert marks["charming"].title == "+1.234560, because of delightful, charming, witty"
@@ -179,3 +179,20 @@ def test_a_tagger_shows_which_type_is_taken_for_which(tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", build_tagging_results(), [], [])
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Label by label" not in page and 'title="38 of 1,668 (2.3 %) of LOC: PER"' in page
+
+
+def test_all_sentences_have_one_scale(tmp_path: Path) -> None:
+    """A weak word of a weak sentence must not look like a strong one of another."""
+    weak = build_explanation("dull film", {"dull": (0.05, ["dull"])})
+    shown = shown_sentences([build_explanation(), weak], [])
+    strong, faint = (one.marks for one in shown.right if isinstance(one, Explained))
+    assert (
+        next(m for m in faint if m.text == "dull").opacity < next(m for m in strong if m.text == "charming").opacity / 2
+    )
+
+
+def test_wrong_predictions_say_what_the_data_say(tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", {}, [], [build_explanation()], [(build_explanation(), "neg<b>ative")])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    right, wrong = page.split('<section id="wrong">')
+    assert "wrong: the data say" not in right and "wrong: the data say neg&lt;b&gt;ative" in wrong
