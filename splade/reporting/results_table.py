@@ -41,7 +41,7 @@ def _add_brief(table: Table, shown: ShownTable) -> None:
 def _apart(shown: ShownTable) -> Table:
     """A table too wide for lines, with the columns that matter most."""
     places = [n for n, column in enumerate(shown.grid.columns) if n == 0 or column in shown.grid.brief]
-    table = Table(title=shown.title)
+    table = Table(title=shown.title, box=None, padding=(0, 2, 0, 0), pad_edge=False)  # lines would take up room
     for n in places:
         table.add_column(escape(shown.grid.columns[n]), justify="right" if n else "left")
     for row in shown.grid.rows[: shown.brief]:
