@@ -116,7 +116,7 @@ class Deletion(Measure[DeletionResult]):
     about = (
         "A share of the sum is exact, but it is what the head summed. Here each word is deleted from the text, the "
         "whole model reads again, and the change of the predicted label's logit is held against the word's share. "
-        "Words interact (without *n't*, *good* speaks up), so no sum of words reaches 1; the nearer, the truer."
+        "Words interact (without “n't”, “good” speaks up), so no sum of words reaches 1; the nearer, the truer."
     )
     section = "deletion"
     tasks = ("classification",)
