@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import tempfile
 
 # Before any library reads them.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["LEXICAL_SAE_CACHE"] = tempfile.mkdtemp(prefix="lexical-sae-cache-")  # nobody's figures of before
 
+import atexit
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -24,6 +28,7 @@ from splade.models.backbone import Backbone
 from tests.builders import build_backbone_folder
 from tests.runs import ToyRun, overrides, run_cli, sets, write_reviews, write_sentences
 
+atexit.register(shutil.rmtree, os.environ["LEXICAL_SAE_CACHE"], ignore_errors=True)
 torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from splade.errors import ConfigError
 from splade.utils.atomic import write_json
 
-FIGURES = {"task", "notes", "vocab_size", "grounding"}
-"""What a file of figures has."""
+FIGURES = {"task", "notes", "findings", "evaluated", "vocab_size"}
+"""What a file of figures has, whichever measures were taken."""
 RUN = "fingerprint"
 """What the results of a training have beside them."""
 

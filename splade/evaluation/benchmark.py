@@ -97,7 +97,7 @@ class Benchmark:
         comparison = Comparison(settings, self.parts, compared)
         rows: dict[str, Any] = {}
         for subject in self.subjects:
-            place = ", dense model" if subject.name == DENSE else ""
+            place = ", dense" if subject.name == DENSE else ""
             found = comparison.figures(subject)
             rows |= {f"{explainer_title(name)}{place}": as_json(figures) for name, figures in found.items()}
         self._table = _as_table(rows, len(compared.texts))

@@ -41,6 +41,9 @@ WORDS_A_TEXT = 40
 POSITIONS = 500_000
 """Positions that the backbone reads in all, about a minute on two cores. Of long texts, fewer are taken."""
 
+LONG = 512
+"""Positions of a text from which on attention, which grows with their square, takes as long as all the rest."""
+
 DOTS = 400
 """Words kept for the drawing; more cannot be told apart."""
 
@@ -113,7 +116,7 @@ class Deletion(Measure[DeletionResult]):
     about = (
         "A share of the sum is exact, but it is what the head summed. Here each word is deleted from the text, the "
         "whole model reads again, and the change of the predicted label's logit is held against the word's share. "
-        "Words interact (without *n't*, *good* speaks up), so no sum of words reaches 1; the nearer, the truer."
+        "Words interact (without “n't”, “good” speaks up), so no sum of words reaches 1; the nearer, the truer."
     )
     section = "deletion"
     tasks = ("classification",)
@@ -220,16 +223,20 @@ class Deletion(Measure[DeletionResult]):
 def _affordable(
     texts: list[WordText], words: list[np.ndarray], generator: np.random.Generator
 ) -> tuple[list[WordText], list[np.ndarray]]:
-    """The texts that can be read as often as it takes, and the words of each to delete."""
+    """The texts that can be read as often as it takes, and the words of each to delete.
+
+    They are cut to what the model reads, so that no word comes into view where another goes.
+    """
     kept: list[WordText] = []
     chosen: list[np.ndarray] = []
-    positions = 0
+    positions = 0.0
     for text, read in zip(texts, words, strict=True):
         some = np.sort(generator.permutation(read)[:WORDS_A_TEXT])
-        positions += (len(some) + 1) * (len(read) + 2)  # about a piece a word, and the special tokens
+        length = len(read) + 2  # about a piece a word, and the special tokens
+        positions += (len(some) + 1) * length * (1 + length / LONG)
         if kept and positions > POSITIONS:
             break
-        kept.append(text)
+        kept.append(text if not len(read) else text.part(0, int(read[-1]) + 1))
         chosen.append(some)
     return kept, chosen
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from splade.evaluation.measure import Scope
 from splade.evaluation.word_faithfulness import word_changes
 from splade.explainers import Explainer, ExplainerParts, Subject, WordText
 
+T = TypeVar("T")
+
 WORDS_DELETED = 40
 """Words deleted one at a time of a text, drawn at random of those of a longer one, as in the measure `deletion`."""
 
@@ -24,7 +27,11 @@ POSITIONS = 4_000_000
 SEEDS = 5
 """Seeds that the ranks of words are compared over."""
 
-STABILITY_POSITIONS = 600_000
+QUICK = 2
+"""Readings of a text up to which an explainer is timed three times, the best of which counts: a moment in which the
+machine does something else is as long as all it does."""
+
+STABILITY_POSITIONS = 1_000_000
 """Positions read for the other seeds: each text gives ten pairs of them, so that few texts are enough."""
 
 
@@ -119,9 +126,11 @@ def explained(
     texts, classes, seed = compared.texts[:n], decisions.classes[:n], explainer.parts.seed
     quick = replace(explainer.parts, lime_samples=10, steps=1)
     type(explainer)(quick).explain(subject, texts[:1], classes[:1])  # or loading a library were taken for its cost
-    passes, began = subject.passes, time.perf_counter()
-    found = explainer.explain(subject, texts, classes)
-    seconds, passes = time.perf_counter() - began, subject.passes - passes
+    passes = subject.passes
+    seconds, found = _timed(lambda: explainer.explain(subject, texts, classes))
+    passes = subject.passes - passes
+    if max(readings[:n]) <= QUICK:
+        seconds = min(seconds, *(_timed(lambda: explainer.explain(subject, texts, classes))[0] for _ in range(2)))
     scores, totals = [one.scores for one in found], [one.total for one in found]
     changes = word_changes(subject, texts, classes, scores, seed)
     again = min(n, most_stable, compared.affordable([(SEEDS - 1) * times for times in readings], STABILITY_POSITIONS))
@@ -134,6 +143,13 @@ def explained(
         passes=passes / n,
         seconds=seconds / n,
     )
+
+
+def _timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Seconds that some work takes, and what comes of it."""
+    began = time.perf_counter()
+    done = work()
+    return time.perf_counter() - began, done
 
 
 def _stability(

@@ -38,31 +38,31 @@ R2 = Form(2, bounds=(-float("inf"), 1))
 
 COLUMNS = (
     Column("texts", "texts", COUNT),
-    Column("comprehensiveness", "comprehensiveness.mean", CHANGE),
-    Column("sufficiency", "sufficiency.mean", CHANGE),
-    Column("comprehensiveness, masked", "masked_comprehensiveness.mean", CHANGE),
-    Column("sufficiency, masked", "masked_sufficiency.mean", CHANGE),
-    Column("deletion R²", "deletion.r2", R2),
+    Column("compr.", "comprehensiveness.mean", CHANGE),
+    Column("suff.", "sufficiency.mean", CHANGE),
+    Column("compr., masked", "masked_comprehensiveness.mean", CHANGE),
+    Column("suff., masked", "masked_sufficiency.mean", CHANGE),
+    Column("R²", "deletion.r2", R2),
     Column("τ", "deletion.tau", COSINE),
     Column("top word", "deletion.top_word"),
     Column("AP", "agreement.mean", Form(3, bounds=(0, 1))),
-    Column("sum error, median", "sum_error.median", ERROR),
-    Column("largest", "sum_error.max", ERROR),
+    Column("sum error", "sum_error.median", ERROR),
+    Column("largest error", "sum_error.max", ERROR),
     Column("stability", "stability", COSINE),
-    Column("passes a text", "passes", MEAN),
-    Column("seconds a text", "seconds", SECONDS),
+    Column("passes", "passes", MEAN),
+    Column("seconds", "seconds", SECONDS),
 )
 
 TOKEN_COLUMNS = (
     Column("texts", "texts", COUNT),
-    Column("NAOPC, comprehensiveness", "tokens.naopc_comprehensiveness.mean", Form(3, bounds=(0, 1))),
-    Column("NAOPC, sufficiency", "tokens.naopc_sufficiency.mean", Form(3, bounds=(0, 1))),
-    Column("comprehensiveness", "tokens.comprehensiveness.mean", CHANGE),
-    Column("sufficiency", "tokens.sufficiency.mean", CHANGE),
+    Column("NAOPC, compr.", "tokens.naopc_comprehensiveness.mean", Form(3, bounds=(0, 1))),
+    Column("NAOPC, suff.", "tokens.naopc_sufficiency.mean", Form(3, bounds=(0, 1))),
+    Column("compr.", "tokens.comprehensiveness.mean", CHANGE),
+    Column("suff.", "tokens.sufficiency.mean", CHANGE),
 )
 
 
-BRIEF = ("comprehensiveness", "sufficiency", "τ", "AP", "sum error, median", "passes a text", "seconds a text")
+BRIEF = ("texts", "compr.", "suff.", "τ", "AP", "sum error", "passes", "seconds")
 """Headings of what a terminal shows of it."""
 
 
@@ -75,7 +75,7 @@ def _rows(results: Results) -> dict[str, Mapping[str, Any]]:
     """The rows by their titles: of our model, then of the dense baseline."""
     found = find(results, "explainers") or {}
     own = {explainer_title(name): row for name, row in found.items() if name not in (DENSE, COUNTS)}
-    return own | {f"{explainer_title(name)}, dense model": row for name, row in (found.get(DENSE) or {}).items()}
+    return own | {f"{explainer_title(name)}, dense": row for name, row in (found.get(DENSE) or {}).items()}
 
 
 def comparison_grid(results: Results) -> Grid:
@@ -155,11 +155,11 @@ TABLES = (
         "silent_effect,texts,words,intervals}, explainers.<name>.sum_error.{median,max}, "
         "explainers.<name>.{stability,stability_texts,passes,seconds,texts}",
         "Explainers, at the words of the text",
-        "Comprehensiveness (higher is better) and sufficiency (lower is better): probability lost without the words "
-        "named first, and with them alone, by deleting words and by masking them. Deletion R², τ and top word: do the "
-        "scores say what deleting a single word does? AP: average precision against words that people marked. Sum "
-        "error: |Σ scores + base − logit|, a dash where an explainer does not claim to add up. Stability: rank "
-        "correlation over five seeds, 1 where nothing is drawn.",
+        "Compr(ehensiveness, higher is better) and suff(iciency, lower is better): probability lost without the words "
+        "named first, and with them alone, by deleting words and by masking them. R², τ and top word: do the scores "
+        "say what deleting a single word does? AP: average precision against words that people marked. Sum error: "
+        "|Σ scores + base − logit|, median and largest; a dash where an explainer does not claim to add up. Stability: "
+        "rank correlation over five seeds, 1 where nothing is drawn. Passes and seconds: to explain one text.",
         comparison_grid,
         brief=ALL,
     ),
@@ -201,6 +201,10 @@ CLAIMS = {
 """By figure: where it stands, what a finding says of rivals that are ahead, and whether more is better."""
 
 
+FEWEST = 6
+"""Texts from which on a finding is made: with fewer, a rival ahead in every one of them may be chance, 1 in 2⁵."""
+
+
 def explainer_findings(rows: Mapping[str, ExplainerFigures]) -> list[str]:
     """Where a rival ranks the words of our own model better than our sum, beyond chance on the same texts."""
     found = []
@@ -217,7 +221,9 @@ def explainer_findings(rows: Mapping[str, ExplainerFigures]) -> list[str]:
 
 def _is_ahead(row: ExplainerFigures, figure: str, higher: bool) -> bool:
     difference = row.against_ours.get(figure)
-    return difference is not None and (difference.low > 0 if higher else difference.high < 0)
+    if difference is None or row.texts < FEWEST:
+        return False
+    return difference.low > 0 if higher else difference.high < 0
 
 
 def _difference(name: str, row: ExplainerFigures, difference: Estimate, place: str) -> str:

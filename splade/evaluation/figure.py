@@ -174,7 +174,7 @@ class Grid:
     note: str = ""
     """A sentence about these rows."""
     brief: Sequence[str] = ()
-    """Headings of the columns that a terminal shows; empty: all."""
+    """Headings of the columns that a terminal shows, in a table of its own; empty: all, a line a row."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from tokenizers import Encoding
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
@@ -15,6 +16,9 @@ from splade.explainers.word_text import WordText
 from splade.models.lexical_sae import POSITIONS_AT_A_TIME
 from splade.models.protocol import Model
 from splade.models.state import CircuitState
+
+TOGETHER = 64
+"""Texts tokenised at a time in order to know their lengths; what a tokenizer says of a long one takes megabytes."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +77,27 @@ class Subject:
         """Texts in batches of similar length, longest first; `batch_size`: another than the subject's own."""
         if not texts:
             return
-        encoded = self.tokenizer(
-            [text.text for text in texts], truncation=True, max_length=self.max_length, return_offsets_mapping=True
-        )
-        lengths = [len(ids) for ids in encoded["input_ids"]]
+        lengths = [
+            len(encoding)
+            for start in range(0, len(texts), TOGETHER)
+            for encoding in self._encodings(texts[start : start + TOGETHER])
+        ]
         for rows in longest_first(lengths, batch_size or self.batch_size, POSITIONS_AT_A_TIME):
             chosen, longest = [texts[row] for row in rows], max(lengths[row] for row in rows)
             ids = torch.full((len(rows), longest), self.tokenizer.pad_token_id or 0)
             mask, words = torch.zeros_like(ids), torch.full_like(ids, -1)
-            for n, row in enumerate(rows):
-                ids[n, : lengths[row]] = torch.tensor(encoded["input_ids"][row])
-                mask[n, : lengths[row]] = 1
-                of_position = words_of_positions(encoded["offset_mapping"][row], list(texts[row].spans))
-                words[n, : lengths[row]] = torch.tensor(of_position)
+            for n, (text, encoding) in enumerate(zip(chosen, self._encodings(chosen), strict=True)):
+                ids[n, : len(encoding)] = torch.tensor(encoding.ids)
+                mask[n, : len(encoding)] = 1
+                if text.spans:
+                    of_position = words_of_positions(encoding.offsets, list(text.spans))
+                    words[n, : len(encoding)] = torch.tensor(of_position)
             yield ReadBatch(rows.tolist(), chosen, *(t.to(self.device) for t in (ids, mask, words)))
+
+    def _encodings(self, texts: Sequence[WordText]) -> Sequence[Encoding]:
+        """Ids and characters of the pieces of some texts."""
+        found = self.tokenizer([text.text for text in texts], truncation=True, max_length=self.max_length)
+        return found.encodings or []
 
     def classify(self, input_ids: Tensor, attention_mask: Tensor):  # type: ignore[no-untyped-def]
         """The model's decision on a batch (B, L): something with `logits`, of our own model a `CircuitState`."""

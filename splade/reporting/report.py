@@ -24,6 +24,9 @@ from splade.task_description import describe
 TOP_WORDS = 8
 """Words named in a sentence's sum line; the others share one summand, and all are in the unfolded table."""
 
+BROAD = 4
+"""Columns from more of which on a table has the page's whole width, and stands beside no drawing."""
+
 FAINTEST, STRONGEST = 0.10, 0.55
 """Opacity of the background behind a word that says almost nothing, and behind the one that says most."""
 
@@ -100,6 +103,7 @@ def write_report(
         "opacity": lambda share: round(STRONGEST * share, 3),
         "anchor": lambda title: re.sub(r"\W+", "-", title.lower()).strip("-"),
     }
+    environment.globals["BROAD"] = BROAD
     task = describe(results.get("task"))
     page = environment.get_template("report.html.j2").render(
         title=results.get("dataset") or "a run",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 # Before any library reads them.
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+os.environ["LEXICAL_SAE_CACHE"] = tempfile.mkdtemp(prefix="lexical-sae-cache-")  # nobody's figures of before
 
+import atexit
+import shutil
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +34,7 @@ from tests.campaign.verdicts import FAILURES
 from tests.campaign.workers import run_all
 from tests.campaign.workshop import build
 
+atexit.register(shutil.rmtree, os.environ["LEXICAL_SAE_CACHE"], ignore_errors=True)
 torch.set_num_threads(1)
 
 

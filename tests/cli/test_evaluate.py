@@ -200,3 +200,29 @@ def test_what_training_found_is_found_again(toy_run: ToyRun, tmp_path: Path) -> 
     assert run_cli("evaluate", "--model", out / "model", "--file", path).exit_code == 0
     path.write_text(path.read_text() + "120;good;one more of them\n")
     expect_sentence(run_cli("evaluate", "--model", out / "model"), "has changed since the model was trained", "--file")
+
+
+def test_what_was_measured_is_remembered_and_measured_anew_on_request(
+    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
+    command = ["evaluate", "--model", str(toy_run.folder / "model"), "--measures", "identity,sparsity", "--json"]
+    first = run_cli(*command)
+    [place] = (tmp_path / "cache" / "measures").iterdir()
+    assert {file.name for file in place.iterdir()} == {"identity.json", "sparsity.json"}
+    (place / "sparsity.json").unlink()  # as if it had been interrupted
+    kept = (place / "identity.json").stat().st_mtime_ns
+    again = run_cli(*command)
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+    assert (place / "identity.json").stat().st_mtime_ns == kept and (place / "sparsity.json").exists()
+    assert json.loads(run_cli(*command, "--anew").stdout) == json.loads(first.stdout)
+    assert (place / "identity.json").stat().st_mtime_ns > kept
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "file"))
+    done = run_cli("evaluate", "--model", str(toy_run.folder / "model"), "--measures", "identity", "--json")
+    assert "dla" in json.loads(done.stdout)

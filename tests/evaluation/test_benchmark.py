@@ -53,8 +53,8 @@ def test_texts_are_compared_on_both_models(model: LexicalSAE, folder: Path) -> N
     found = bench.evaluate([*toy_reviews(6)[0], ""], stability_texts=2)
     assert found is bench.table() and found.title == "6 texts"
     titles = ["DLA (ours)", "occlusion", "GradientSHAP", "random"]
-    assert [name for name, _ in found.rows] == [*titles, *(f"{title}, dense model" for title in titles[1:])]
-    assert found["passes a text"][0] == 1.0 and found["sum error, median"][-1] is None
+    assert [name for name, _ in found.rows] == [*titles, *(f"{title}, dense" for title in titles[1:])]
+    assert found["passes"][0] == 1.0 and found["sum error"][-1] is None
     assert "AP" not in found.columns and "DLA (ours)" in repr(found)
     assert found.to_dataframe().shape == (7, len(found.columns))
 
