@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass as settings_dataclass
 
@@ -25,62 +23,23 @@ from splade.evaluation.code_figures import (
     own_figures,
 )
 from splade.evaluation.figure import (
-    DIVERGENCE,
-    ERROR,
-    MEAN,
-    Column,
-    Curves,
     Drawing,
     Figure,
     Form,
     Key,
-    Line,
-    Results,
     Table,
     beside,
-    find,
     percent,
     rows_of,
 )
 from splade.evaluation.measure import MEASURES, Measure, Scope, as_json
+from splade.evaluation.sae_shown import COLUMNS, DENSE, OWN, compared, curves, said
 from splade.evaluation.sampling import sampled
 from splade.evaluation.splicing import training_vectors
 from splade.mechanistic.sae import KINDS, has_sparsify, sparsify_version
 
 OWN_TEXTS = 256
 """Training texts that our active tokens are counted on, for the autoencoders to have as many."""
-
-OWN, DENSE = "own", "dense"
-
-SAID: dict[str, str] = {OWN: "our words", DENSE: "hidden states as they are", "topk": "TopK", "relu": "ReLU with L1"}
-"""What the models in the table are called, and the kinds of autoencoders."""
-
-R_SQUARED = Form(2, bounds=(-np.inf, 1))
-
-
-def _said(name: str) -> str:
-    """`topk_4_random` in words."""
-    if name in (OWN, DENSE):
-        return SAID[name]
-    kind, active = name.removesuffix(RANDOM).split("_")
-    return f"{SAID[kind]}, {active} a position{', random decoder' if name.endswith(RANDOM) else ''}"
-
-
-def _curves(results: Results) -> Curves | None:
-    """Accuracy over active features, a line a kind of autoencoder and decoder, and our own a point."""
-    models: Mapping[str, Any] = find(results, "sae.models") or {}
-    lines = []
-    for kind in KINDS:
-        for ending, name in (("", SAID[kind]), (RANDOM, f"{SAID[kind]}, random decoder")):
-            found = [row for key, row in models.items() if re.fullmatch(rf"{kind}_\d+{ending}", key)]
-            points = sorted((round(row["active"], 1), 100 * row["accuracy"]) for row in found)
-            lines.append(Line(name, points, quiet=ending == RANDOM))
-    own, dense = models.get(OWN), models.get(DENSE)
-    if own is None or dense is None or not any(line.points for line in lines):
-        return None
-    lines.append(Line(SAID[OWN], [(round(own["active"], 1), 100 * own["accuracy"])]))
-    levels = {"dense head, " + SAID[DENSE]: 100 * dense["accuracy"]}
-    return Curves("active words or features a {unit}", "accuracy (%)", [line for line in lines if line.points], levels)
 
 
 @settings_dataclass(config=SETTINGS, frozen=True)
@@ -143,10 +102,10 @@ class PostHocSAE(Measure[SAEResult]):
         Figure(
             "sae.matched.accuracy",
             "accuracy through an autoencoder",
-            "Accuracy of the dense baseline when its hidden states are replaced by what the first autoencoder, the one "
-            "nearest to our number of active tokens, makes of them.",
+            "Accuracy of the dense baseline when what the sparsest autoencoder makes of its hidden states takes their "
+            "place; it has about as many active features as we have tokens.",
             column="sae_accuracy",
-            beside=beside("random decoder {}", "sae.matched.random_accuracy"),
+            beside=compared,
         ),
         Figure(
             "sae.matched.fvu",
@@ -174,24 +133,7 @@ class PostHocSAE(Measure[SAEResult]):
             "`own`: our model; `dense`: the dense baseline as it is; the others with the reconstruction of an "
             "autoencoder in the place of its hidden states: its kind, its active features a position, and `random` "
             "where the decoder is random. Of a tagger a row is a word, and `accuracy` that of single tags.",
-            rows_of(
-                "sae.models",
-                "decided by",
-                (
-                    Column("active a {unit}", "active", MEAN),
-                    Column("a position", "active_per_position", MEAN),
-                    Column("variance left out", "fvu", Form(1, 100, "%")),
-                    Column("accuracy", "accuracy"),
-                    Column("of entities", "accuracy_entities"),
-                    Column("cross-entropy", "cross_entropy", DIVERGENCE),
-                    Column("R² of ten", "strongest_r2", R_SQUARED),
-                    Column("and error", "strongest_and_error_r2", R_SQUARED),
-                    Column("error's share", "error_share"),
-                    Column("dead", "dead"),
-                    Column("largest error", "max_error", ERROR),
-                ),
-                _said,
-            ),
+            rows_of("sae.models", "decided by", COLUMNS, said),
         ),
     )
     drawings = (
@@ -200,7 +142,7 @@ class PostHocSAE(Measure[SAEResult]):
             "Accuracy through autoencoders, over their active features",
             "Higher and further left is better. A learned decoder is worth what it is above the dashed line of a "
             "random one.",
-            _curves,
+            curves,
         ),
     )
     keys = (
@@ -216,10 +158,9 @@ class PostHocSAE(Measure[SAEResult]):
         ),
         Key("sae.models.own.max_error", "largest gap between a logit and the sum of its words, all labels"),
         Key("sae.models.<name>.{accuracy_interval,cross_entropy_interval}.{low,high}", "95 %, by bootstrap over texts"),
-        Key("sae.matched.name", "the autoencoder of `sae.matched`"),
         Key("sae.{features,vectors,training_texts}", "features of each, hidden states fitted to, texts these are of"),
         Key("sae.{own_active,positions}", "what was matched: our active tokens, and positions read, on training texts"),
-        Key("sae.{texts,rows}", "that was measured on"),
+        Key("sae.{texts,rows}, sae.matched.name", "measured on; the autoencoder of `sae.matched`"),
         Key("sae.without_topk", "whether TopK was left out, because eai-sparsify was not installed"),
     )
 
@@ -275,7 +216,7 @@ class PostHocSAE(Measure[SAEResult]):
                 "'lexical-sae[sae]' and measure again."
             )
         as_good = [
-            f"{_said(name)} ({percent(control.accuracy)} against {percent(learned.accuracy)})"
+            f"{said(name)} ({percent(control.accuracy)} against {percent(learned.accuracy)})"
             for name, learned in result.models.items()
             if (control := result.models.get(name + RANDOM)) and control.accuracy >= learned.accuracy_interval.low
         ]
@@ -293,7 +234,7 @@ class PostHocSAE(Measure[SAEResult]):
             known = {key: value for key, value in as_json(figures).items() if value is not None}
             subsets = known.pop("accuracy_of")
             models[name] = known | {f"accuracy_{subset}": value for subset, value in subsets.items()}
-        first = next(name for name in models if name not in (OWN, DENSE))  # as sparse as ours, or nearest to it
+        first = next(name for name in models if name not in (OWN, DENSE))  # the sparsest
         matched = {"name": first}
         for ending, start in (("", ""), (RANDOM, "random_")):
             matched |= {f"{start}{key}": models[first + ending][key] for key in ("accuracy", "fvu", "error_share")}

@@ -137,8 +137,9 @@ def _bars(content: Bars) -> Callable[[Axes], None]:
 
 def _curves(content: Curves) -> Callable[[Axes], None]:
     def draw_lines(axes: Axes) -> None:
+        dashes = itertools.cycle(("--", ":", "-."))
         for line, colour in zip(content.lines, itertools.cycle((BLUE, ORANGE, PURPLE, RED))):
-            shade, style = (GREY, "--") if line.quiet else (colour, "-")
+            shade, style = (GREY, next(dashes)) if line.quiet else (colour, "-")
             _line(axes, line.points, line.name, shade, linestyle=style, marker="o", markersize=3.5)
         for name, level in content.levels.items():
             axes.axhline(level, color=GREEN, linewidth=1, label=name)

@@ -177,9 +177,10 @@ def test_it_is_shown_as_a_table_and_a_drawing(found: dict[str, Any]) -> None:
     assert grid is not None and [row[0].text for row in grid.rows][:2] == ["our words", "hidden states as they are"]
     assert any("random decoder" in row[0].text for row in grid.rows)
     content: Any = drawing.read(found)
-    assert [line.quiet for line in content.lines] == [False, True] * (2 if has_sparsify() else 1) + [False]
+    kinds = 2 if has_sparsify() else 1
+    assert [line.quiet for line in content.lines] == [False] + [False] * kinds + [True] * kinds
     own = found["sae"]["models"]["own"]
-    assert content.lines[-1].points == [(round(own["active"], 1), 100 * own["accuracy"])]
+    assert content.lines[0].points == [(round(own["active"], 1), 100 * own["accuracy"])]
     assert drawing.read({}) is None and table.read({}) is None
 
 
