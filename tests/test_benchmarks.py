@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import cold, encode, projection, training, whole
+from benchmarks import cold, encode, explain, projection, training, whole
 from benchmarks.measure import Goal, Measurement, Result, Rival, compare, once, seconds_ratio
 from benchmarks.projection import Problem, Size
 from splade.errors import DataError, LexicalSAEError
@@ -114,6 +114,22 @@ def test_projection_reports_every_size_and_goal(monkeypatch: pytest.MonkeyPatch)
     assert small["setting"]["vocab"] == 600 and lengths["setting"]["length"] == [4, 8]
 
 
+def test_explanations_are_compared_by_their_cost_a_text(
+    tiny_backbone_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare_once(rivals: Sequence[Rival], rounds: int) -> dict[str, Measurement]:
+        return {each.name: Measurement(each.name, [2.0], 1.0, 2.0, each.build(**each.options)()) for each in rivals}
+
+    monkeypatch.setattr(explain, "compare", compare_once)
+    monkeypatch.setattr(explain, "sentences", lambda count: tuple(toy_reviews(count)[0]))
+    monkeypatch.setattr(explain, "RIVALS", {"integrated_gradients": (2, 30.0)})
+    (result,) = explain.run(rounds=1, count=8, backbone=str(tiny_backbone_path))
+    passes = {each.name: each.facts["passes_a_text"] for each in result.measurements}
+    assert passes[explain.PREDICT] == passes[explain.EXPLAIN] == 1 and passes["integrated_gradients"] > 50
+    assert [goal.value for goal in result.goals] == [1.0, 4.0]  # the same seconds, for a quarter of the texts
+    assert [goal.met for goal in result.goals] == [True, False]
+
+
 def test_encode_reports_every_rival_and_goal(
     tiny_backbone_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,9 +219,9 @@ def test_whole_trainings_are_done_only_when_named(tmp_path: Path, monkeypatch: p
     benchmarks = {name: lambda rounds, name=name: called.append(name) or [] for name in command.BENCHMARKS}
     monkeypatch.setattr(command, "BENCHMARKS", benchmarks)
     monkeypatch.setattr("sys.argv", ["benchmarks", "--output", str(tmp_path / "b.json")])
-    assert command.main() == 0 and called == ["projection", "training", "encode", "cold"]
+    assert command.main() == 0 and called == ["projection", "training", "encode", "explain", "cold"]
     monkeypatch.setattr("sys.argv", ["benchmarks", "whole", "--output", str(tmp_path / "b.json")])
-    assert command.main() == 0 and called[4:] == ["whole"]
+    assert command.main() == 0 and called[5:] == ["whole"]
 
 
 @pytest.mark.parametrize("job", training.JOBS, ids=lambda job: job.title)
@@ -279,4 +295,4 @@ def test_an_unknown_benchmark_is_refused(monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert "the choices are: projection, training, encode, cold, whole" in capsys.readouterr().err
+    assert "the choices are: projection, training, encode, explain, cold, whole" in capsys.readouterr().err

@@ -72,8 +72,8 @@ class TestRepeats:
     def test_the_texts_explained_in_the_report_follow_the_seed(self, toy_run: ToyRun, tmp_path: Path) -> None:
         run, explained = prepare(toy_run.config(tmp_path, evaluation__explain_samples=3)), []
         for seed in (1, 1, 2):
-            found = outputs._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
-            explained.append([each.text for each in found])
+            right, wrong = outputs._explained(run.model, run.test, dataclasses.replace(run.config, seed=seed))
+            explained.append([one.text for one in (*right, *(one for one, _ in wrong))])  # type: ignore[union-attr]
         assert explained[0] == explained[1] != explained[2] and len(explained[0]) == 3
 
     def test_the_dense_baseline_starts_alike_whatever_was_drawn_before(self, toy_run: ToyRun, tmp_path: Path) -> None:

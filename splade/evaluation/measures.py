@@ -35,7 +35,7 @@ from splade.evaluation.strongest import Strongest
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
-    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, CalibrationMeasure, Capped, Sparsity, Identity),
+    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity, CalibrationMeasure),
     *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation),
     *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),

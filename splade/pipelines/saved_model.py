@@ -85,7 +85,7 @@ def evaluate_saved(
         settings,
         references=_references(folder, model, settings, left_out),
         console=console or Console(quiet=True),
-        memory=_memory(folder, task, max_length, anew),
+        memory=_memory(folder, model, task, max_length, anew),
     )
     notes = [*test.notes, *task.cut_note("test", max_length), *left_out]
     return results | {"task": model.task, "notes": [*notes, *results["findings"]]}
@@ -128,17 +128,20 @@ def _references(folder: Path, model: LexicalSAE, settings: Config, left_out: lis
     return references
 
 
-def _memory(folder: Path, task: Task, max_length: int, anew: bool) -> Memory | None:
+def _memory(folder: Path, model: LexicalSAE, task: Task, max_length: int, anew: bool) -> Memory | None:
     """Where what is measured of a saved model is remembered: a folder a model and split, of the user's cache."""
-    model, data = saved_hash(folder), data_hash(task, max_length)
-    place = cache_folder() / "measures" / f"{model[:16]}-{data[:16]}"
+    saved, data = saved_hash(folder), data_hash(task, max_length)
+    place = cache_folder() / "measures" / f"{saved[:16]}-{data[:16]}"
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError:  # a user without a home is measured for all the same
         return None
     if anew:
         remove_measured(place, MEASURES.names())
-    return Memory(place, f"{model} {splade.__version__}", data)
+    measured = json.dumps(
+        [saved, model.topk_per_position, splade.__version__]
+    )  # what is saved may be capped when asked
+    return Memory(place, measured, data)
 
 
 def why_not_followed(setting: str) -> str | None:

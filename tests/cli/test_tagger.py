@@ -216,6 +216,17 @@ class TestEvaluate:
             done = run_cli("evaluate", "--model", model, "--set", setting)
             expect_sentence(done, setting.partition("=")[0], "the model is trained", "leave it out")
 
+    def test_figures_of_a_capped_model_are_not_taken_for_those_of_the_whole(
+        self, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path))
+        command = ("evaluate", "--model", model, "--measures", "sparsity", "--json")
+        whole, capped, again = (
+            json.loads(run_cli(*command, *more).stdout)["active_tokens"]["mean"]
+            for more in ((), ("--set", "model.topk_per_position=1"), ())
+        )
+        assert capped <= 1 < whole == again
+
     def test_gives_the_figures_of_the_training_run(self, toy_tagger: ToyRun, model: Path) -> None:
         found = json.loads(run_cli("evaluate", "--model", model, "--json").stdout)
         reported = read_json(toy_tagger.folder / "results.json")

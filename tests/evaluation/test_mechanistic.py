@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -156,17 +157,17 @@ class TestEvaluate:
         (tmp_path / "ratings").write_text("good\t2\ncharming\t3\nawful\t-3\ndull\t-2\n")
         model.labels = ["negative", "positive"]
         frozen, _ = Backbone.from_name(str(tmp_path / "bert"))
-        told: list[int] = []
+        told: dict[str, list[int]] = defaultdict(list)
         found = evaluate(
             model,
             task(model, *toy_reviews(20)),
             dataclasses.replace(CONFIG, lexicon=str(tmp_path / "ratings"), max_samples=12),
             share=0.1,
             references=References(lambda: frozen),
-            progress=lambda title, total: nullcontext(told.append),
+            progress=lambda title, total: nullcontext(told[title].append),
         )
         written = found.to_json()
-        assert (written["evaluated"], written["grounding"]["texts"], sum(told)) == (12, 12, 20)
+        assert (written["evaluated"], written["grounding"]["texts"], sum(told["evaluating"])) == (12, 12, 20)
         assert 0 < found[Lexicon].lexicon.coverage < 1
         share = found[FrozenShare].frozen_share
         assert share is not None and 0 < share <= 1
