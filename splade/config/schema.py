@@ -259,7 +259,7 @@ class EvaluationConfig(OpenSection):
 
     measures: Annotated[list[str], Choices("measure")] | None = None
     """The measures to take, one name or several joined (``identity,completeness``, or a list); null: all that are for
-    the task."""
+    the task, but for those that take long and are taken only when named."""
     dense_baseline: Flag = False
     """Also train the same backbone with an ordinary head, on the same data and budget."""
     batch_size: PositiveInt = 64
