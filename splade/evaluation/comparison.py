@@ -39,7 +39,7 @@ class ExplainersSettings:
     explainers_texts: PositiveInt = 100
     """Texts that are explained; where they are long, slow explainers explain fewer, and the results say how many."""
     explainers_lime_texts: PositiveInt = 12
-    """Of these, the ones that LIME explains: it asks for 5,000 shortened texts of each, and equal ones are read once."""
+    """Of these, the ones that LIME explains: it asks for 5,000 shortened texts of each; equal ones are read once."""
     explainers_stability_texts: PositiveInt = 10
     """Of these, the ones that are explained again with four other seeds, by explainers that draw at random."""
 
