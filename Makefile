@@ -20,7 +20,7 @@ quickstart: .venv/.installed ## train on packaged reviews, then explain sentence
 	@echo "Model:  results/quickstart/model"
 
 test: .venv/.installed ## run the tests
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: .venv/.installed ## check style, formatting and types
 	$(BIN)/ruff check .

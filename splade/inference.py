@@ -19,6 +19,7 @@ from splade.config.schema import Task
 from splade.data.given import BATCH_SIZE, Series, given_labels, given_texts, one_text
 from splade.errors import DataError, ModelError, nearest
 from splade.models.lexical_sae import LexicalSAE, check_task
+from splade.models.protocol import Model
 from splade.tasks import TASKS
 
 __all__ = [
@@ -182,7 +183,7 @@ def _loaded(model: LexicalSAE) -> LexicalSAE:
     return model
 
 
-def check_target(model: LexicalSAE, target: str | None) -> None:
+def check_target(model: Model, target: str | None) -> None:
     """Refuse a label that the model does not have."""
     if target is None:
         return

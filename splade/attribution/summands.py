@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
@@ -11,9 +12,7 @@ from splade.attribution.span_aggregation import word_spans, words_of_positions
 from splade.attribution.tagged import TaggedText
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
-from splade.models.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -27,91 +26,94 @@ class ReadText:
 
 
 class Summands:
-    """The logit of one class a row as sums: `classes` (R,) are those of the rows of `state`."""
+    """The logit of one class a row as sums: `classes` (R,) are those of the rows of `state`.
+
+    Tensors of all rows become lists at once: a call for every row would take longer than the sums themselves.
+    """
 
     def __init__(self, model: LexicalSAE, state: CircuitState, classes: Tensor) -> None:
-        self.vocabulary, self.labels, self.state = model.vocabulary, model.labels, state
-        self.attribution = compute_attribution_tensor(state, classes)
-        self.classes: list[int] = classes.tolist()
+        self.names, self.labels, self.classes = model.vocabulary.names, model.labels, classes.tolist()
+        rows, vocabulary = compute_attribution_tensor(state, classes), model.vocabulary
+        named = vocabulary.starts_word[rows.token] & ~vocabulary.special[rows.token]  # (N,)
+        columns = rows.token, rows.value, state.rows.value, rows.position, named
+        self._entries = list(zip(*(column.tolist() for column in columns), strict=True))
+        entry, position, value = rows.by_position()  # (M,) each
+        self._parts = list(zip(entry.tolist(), position.tolist(), value.tolist(), strict=True))
+        firsts = torch.cat([rows.offsets, rows.offsets.new_tensor([len(rows)])])  # (R + 1,)
+        self._first_entry: list[int] = firsts.tolist()
+        self._first_part: list[int] = torch.searchsorted(entry, firsts).tolist()
+        self._logits, self._probabilities = state.logits.tolist(), state.logits.softmax(-1).tolist()
+        self._decided: list[int] = state.logits.argmax(-1).tolist()
+        self._bias: list[float] = state.b_eff.gather(1, classes[:, None])[:, 0].tolist()
 
     def of_text(self, row: int, read: ReadText) -> Explanation:
         """A row that is a text, as sums over tokens and over the words of the text."""
         start = row * len(read.offsets)
-        entries, values = self._entries(row)
-        tokens, names = token_scores(self.vocabulary, entries, values, entries.position - start)
-        logits, target = self.state.logits[row], self.classes[row]
         return Explanation(
             text=read.text,
-            label=self.labels[int(logits.argmax())],
-            target=self.labels[target],
-            logits=self._by_label(logits),
-            probabilities=self._by_label(logits.softmax(-1)),
-            bias=float(self.state.b_eff[row, target]),
-            tokens=tokens,
-            words=_word_scores(read, start, entries, names),
+            label=self.labels[self._decided[row]],
+            target=self.labels[self.classes[row]],
+            logits=self._by_label(self._logits[row]),
+            probabilities=self._by_label(self._probabilities[row]),
+            bias=self._bias[row],
+            tokens=self._token_scores(row, start),
+            words=self._word_scores(row, read, start),
             truncated=read.truncated,
         )
 
     def of_word(self, row: int, tagged: TaggedText, number: int, length: int) -> Explanation:
         """A row that is word `number` of a text, as a sum over tokens; `length`: L of the batch it was read in."""
-        entries, values = self._entries(row)
-        tokens, _ = token_scores(self.vocabulary, entries, values, entries.position % length)
-        word, target = tagged.words[number], self.classes[row]
+        entries = self._entries[self._first_entry[row] : self._first_entry[row + 1]]
+        start = entries[0][3] // length * length if entries else 0  # a word stands in one line of the batch
+        tokens, word = self._token_scores(row, start), tagged.words[number]
         names = [token.token for token in sorted(tokens, key=lambda token: -abs(token.score))]
         return Explanation(
             text=tagged.text,
             label=word.tag,
-            target=self.labels[target],
-            logits=self._by_label(self.state.logits[row]),
+            target=self.labels[self.classes[row]],
+            logits=self._by_label(self._logits[row]),
             probabilities=word.probabilities,
-            bias=float(self.state.b_eff[row, target]),
+            bias=self._bias[row],
             tokens=tokens,
-            words=[WordScore(word.word, word.start, word.end, sum(entries.value.tolist()), names)],
+            words=[WordScore(word.word, word.start, word.end, sum(score for _, score, *_ in entries), names)],
         )
 
-    def _entries(self, row: int) -> tuple[SparseRows, Tensor]:
-        """A row of the attribution, and the activations behind it."""
-        inside = self.attribution.row == row
-        return self.attribution.select(inside), self.state.rows.value[inside]
+    def _by_label(self, numbers: list[float]) -> dict[str, float]:
+        return dict(zip(self.labels, numbers, strict=True))
 
-    def _by_label(self, numbers: Tensor) -> dict[str, float]:
-        return dict(zip(self.labels, numbers.tolist(), strict=True))
+    def _token_scores(self, row: int, start: int) -> list[TokenScore]:
+        """The active tokens of a row, those that are no words summed into one; `start`: where its line begins."""
+        tokens, unnamed = [], [0.0, 0.0]
+        for token, score, value, position, named in self._entries[self._first_entry[row] : self._first_entry[row + 1]]:
+            if named:
+                tokens.append(TokenScore(self.names[token], token, score, value, position - start))
+            else:
+                unnamed = [unnamed[0] + score, unnamed[1] + value]
+        if any(unnamed):
+            tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
+        return tokens
 
-
-def token_scores(
-    vocabulary: Vocabulary, entries: SparseRows, values: Tensor, positions: Tensor
-) -> tuple[list[TokenScore], list[str]]:
-    """The active tokens of one row, those that are no words summed into one; and the name of every entry."""
-    tokens, names, unnamed = [], [], [0.0, 0.0]
-    columns = (column.tolist() for column in (entries.token, entries.value, values, positions))
-    for j, a, v, p in zip(*columns, strict=True):
-        named = bool(vocabulary.starts_word[j]) and not bool(vocabulary.special[j])
-        names.append(vocabulary.names[j] if named else NOT_A_WORD)
-        if named:
-            tokens.append(TokenScore(names[-1], j, a, v, p))
-        else:
-            unnamed = [unnamed[0] + a, unnamed[1] + v]
-    if any(unnamed):
-        tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
-    return tokens, names
-
-
-def _word_scores(read: ReadText, start: int, entries: SparseRows, names: list[str]) -> list[WordScore]:
-    """What arose at each word; `start`: the flat position at which the text begins, `names` of the row's entries."""
-    spans = word_spans(read.text)
-    word_of = words_of_positions(read.offsets, spans)
-    fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
-    totals = [0.0] * (len(spans) + 1)
-    for e, p, a in zip(*(column.tolist() for column in entries.by_position()), strict=True):
-        word = word_of[p - start]  # −1, the last, is what belongs to no word
-        totals[word] += a
-        fired[word].append((abs(a), names[e]))
-    words = [WordScore(read.text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)]
-    if fired[-1]:
-        words.append(WordScore(NO_WORD, 0, 0, totals[-1], _strongest_first(fired[-1])))
-    return words
+    def _word_scores(self, row: int, read: ReadText, start: int) -> list[WordScore]:
+        """What arose at each word; `start`: the flat position at which the text begins."""
+        spans = word_spans(read.text)
+        word_of = words_of_positions(read.offsets, spans)
+        fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
+        totals = [0.0] * (len(spans) + 1)
+        for entry, position, score in self._parts[self._first_part[row] : self._first_part[row + 1]]:
+            token, *_, named = self._entries[entry]
+            word = word_of[position - start]  # −1, the last, is what belongs to no word
+            totals[word] += score
+            fired[word].append((abs(score), self.names[token] if named else NOT_A_WORD))
+        words = [
+            WordScore(read.text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)
+        ]
+        if fired[-1]:
+            words.append(WordScore(NO_WORD, 0, 0, totals[-1], _strongest_first(fired[-1])))
+        return words
 
 
 def _strongest_first(fired: list[tuple[float, str]]) -> list[str]:
     """Names of what fired at a word; pieces of it may say the same, and a name is enough once."""
+    if len(fired) < 2:
+        return [name for _, name in fired]
     return list(dict.fromkeys(name for _, name in sorted(fired, reverse=True)))

@@ -29,8 +29,7 @@ def run_reporting_errors(command: Callable[[], None]) -> None:
         say(one_line(str(error)))
         sys.exit(EXIT_USER)
     except Interrupted as error:
-        said = f"{error} Go on with the same command (train: with --resume, in the place of --overwrite if given)."
-        say(one_line(said))
+        say(one_line(f"{error} {error.advice}"))
         sys.exit(EXIT_INTERRUPTED)
     except KeyboardInterrupt:
         say("Stopped.")

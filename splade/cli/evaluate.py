@@ -34,7 +34,7 @@ def evaluate(
             help="Take these measures only, by name, joined by commas; those that take long are only taken so.",
         ),
     ] = None,
-    anew: Annotated[bool, flag("--anew", "Measure again what is remembered of the same model and data.")] = False,
+    anew: Annotated[bool, flag("--anew", "Measure again what is remembered of the measures asked for.")] = False,
     output: Annotated[Path | None, typer.Option("--output", help="Also write the figures to this JSON file.")] = None,
     as_json: Annotated[bool, flag("--json", "Print the figures as one JSON object.")] = False,
 ) -> None:
@@ -46,11 +46,17 @@ def evaluate(
     with startup():  # seconds of imports, once it is known that there is a model
         from splade.pipelines.saved_model import evaluate_saved
         from splade.reporting.results_table import print_results
+        from splade.training.interrupt import Interrupted
 
     if output is not None:
         check_output(output)
     overrides = [*(set_ or []), *([f"evaluation.measures={measures}"] if measures is not None else [])]
-    results = evaluate_saved(model, config=config, overrides=overrides, file=file, anew=anew, console=err)
+    try:
+        results = evaluate_saved(model, config=config, overrides=overrides, file=file, anew=anew, console=err)
+    except Interrupted as stopped:
+        without = ", without --anew, which would forget it" if anew else ""
+        stopped.advice = f"The same command goes on from there{without}."
+        raise
     if as_json:
         print(json.dumps(results))
     else:

@@ -92,6 +92,9 @@ class DataConfig:
     max_length: Annotated[int, Strict(), Field(ge=3)] = 128
     """Tokens a text is cut to, its two special tokens included; what is cut is counted and reported. For tagging the
     size of a window: a longer sentence is read in overlapping windows, and nothing is cut."""
+    long_texts: Literal["cut", "windows"] = "cut"
+    """What longer texts train as: ``cut``, or in ``windows``, each a text of its own with the label of the whole. Test
+    texts are cut, but for ``documents`` and ``agreement``, where their windows decide together. Not for tagging."""
 
     @model_validator(mode="after")
     def _check_source(self) -> DataConfig:
@@ -128,8 +131,7 @@ class ModelConfig(OpenSection):
     """How a text's positions become one sparse vector: ``max`` takes each token's best, ``attention`` a sum weighted by
     a learned score a position (``training.pooling`` is read as this setting too)."""
     word_pieces: Literal["first", "all"] = "first"
-    """What a word that the tokenizer splits is tagged by: its ``first`` piece, as most taggers do, or ``all`` of them,
-    pooled as the positions of a text are."""
+    """What a word that the tokenizer splits is tagged by: its ``first`` piece, or ``all`` of them, pooled."""
     topk_per_position: NonNegativeInt = 0
     """Tagging, after training only: how many active tokens a word may keep, its most active ones; 0: all."""
     head: Head = "tied_mlp"
@@ -161,8 +163,7 @@ class ModelConfig(OpenSection):
 
 @dataclass(config=SETTINGS, frozen=True)
 class LossWeights:
-    """Weights of the circuit losses, of the guide and of the anchor; 0 switches one off. A loss counts if the recipe
-    has it."""
+    """Weights of the losses beside the cross-entropy; 0 switches one off. A loss counts if the recipe has it."""
 
     completeness: NonNegative = 1.0
     """The circuit alone must predict as the whole does."""
@@ -178,6 +179,8 @@ class LossWeights:
     """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
     anchor: NonNegative = 0.02
     """Words keep meaning themselves, in the way ``training.anchor`` says."""
+    deletion: NonNegative = 0.0
+    """A word's share of the sum is what deleting it from the text does."""
 
 
 @open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss")
@@ -202,18 +205,16 @@ class TrainingConfig(OpenSection):
     head_learning_rate: Positive = 1e-3
     """Learning rate of the head, which starts from nothing and needs longer strides."""
     gate_learning_rate: Positive = 1e-2
-    """Learning rate of the thresholds, which under the backbone's rate would hardly move; ``lexical_sae`` takes five
-    times as much."""
+    """Learning rate of the thresholds, which need longer strides too; ``lexical_sae`` takes five times as much."""
     weight_decay: NonNegative | None = None
     """Decoupled weight decay; null: a tenth of the learning rate."""
     weight_ema: Annotated[Number, Field(ge=0, lt=1)] | None = None
-    """Decay of a moving average of the weights, such as 0.999; the average is the model. Null: the recipe's (0.999 for
-    ``lexical_sae`` and ``cis``, otherwise none); 0: none. Not with ``schedule_free``, which averages itself."""
+    """Decay of a moving average of the weights, which is the model; null: the recipe's (0.999 for ``lexical_sae`` and
+    ``cis``, otherwise none); 0: none. Not with ``schedule_free``, which averages itself."""
     lr_warmup_steps: NonNegativeInt = 50
     """Steps over which the learning rate rises from zero."""
     mlm_warmup_steps: NonNegativeInt = 0
-    """Steps of masked-token prediction on the training texts before anything else, for a backbone without a trained
-    masked-LM head; some eighty teach it to guess every fifth hidden word."""
+    """Steps of masked-token prediction before anything else, for a backbone without a trained masked-LM head."""
     warmup_fraction: ShareBelowOne = 0.4
     """Share of the steps spent on cross-entropy alone, from which the constraint is set."""
     sparsity_target: Share = 0.1
@@ -242,6 +243,10 @@ class TrainingConfig(OpenSection):
     neighbourhood, otherwise none). ``own_token``: each word scores highest in its own neighbourhood;
     ``frozen_scores``: vocabulary scores stay near the untrained backbone's; ``register``: tokens that speak where
     neither they nor their neighbours stand, or carry over a tenth of all contribution, are penalised."""
+    deletion_share: Share = 0.5
+    """Share of a batch's texts that are read again without some of their words, where there is a deletion loss …"""
+    deletion_words: PositiveInt = 3
+    """… and the most words that go."""
     loss_weights: LossWeights = field(default_factory=LossWeights)
     """Weights of the circuit losses."""
 

@@ -6,7 +6,6 @@ words are ones a person would accept, and whether that takes more than leaving o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -29,14 +28,14 @@ from splade.data.rationales import (
     runs,
 )
 from splade.errors import ConfigError
-from splade.evaluation.agreement_rows import RowAgreement, protocol_row, row_agreement
+from splade.evaluation.agreement_rows import AgreementResult, RowAgreement, protocol_row, row_agreement
 from splade.evaluation.agreement_table import FIGURES, KEYS, TABLES, agreement_findings
 from splade.evaluation.eraser_format import PREDICTIONS, EraserPrediction, unique_names, write_eraser
 from splade.evaluation.measure import MEASURES, Measure, Scope
 from splade.evaluation.rationale_protocols import Reading, highest
 from splade.evaluation.rationale_scores import share_of_words
 from splade.evaluation.rationale_split import RationaleSplit
-from splade.explainers import EXPLAINERS, Explainer, ExplainerParts, Subject, WordText
+from splade.explainers import CHANCE_DRAWS, EXPLAINERS, Explainer, ExplainerParts, Subject, WordText
 from splade.explainers.windows import DocumentScores, document_logits, read_and_explain
 from splade.models.protocol import LexicalModel
 
@@ -47,30 +46,6 @@ ROWS = (OURS, "random", "empty", "content_words", FITTED, UNTRAINED)
 """Ours, and what it must be held against."""
 DECIDING = (OURS, FITTED)
 """Rows of models of their own, whose accuracy stands beside; they are cheap, and asked for the label too."""
-
-
-@dataclass(frozen=True)
-class AgreementResult:
-    """Ours, beside what it must be held against."""
-
-    explainers: dict[str, RowAgreement]
-    texts: int
-    """Of which some words are marked and some are not."""
-    without: int
-    """Texts nobody marked a word of, left out."""
-    whole: int
-    """Texts all of whose words are marked, left out but in a published protocol."""
-    long: int
-    """Of the texts with a rationale, those longer than the model reads at a time, and read in windows."""
-    seen: float
-    """Share of the marked words that was read …"""
-    seen_at_once: float
-    """… and that would have been without windows."""
-    share: float
-    """Mean share of a text's words that is marked."""
-    training: Marking | None
-    """How people mark the training texts; None: they are not at hand, or have no rationales."""
-    protocol: str | None
 
 
 @settings_dataclass(config=SETTINGS, frozen=True)
@@ -103,7 +78,7 @@ class Agreement(Measure[AgreementResult]):
     section = "agreement"
     tasks = ("classification",)
     reads = "nothing"
-    version = 2
+    version = 4
     on_request = True
     figures, tables, keys = FIGURES, TABLES, KEYS
 
@@ -195,7 +170,7 @@ class Agreement(Measure[AgreementResult]):
 
     def _row(self, name: str) -> RowAgreement:
         split, protocol, ours = self._split, self._settings.protocol, self._ours
-        texts, toward_label = split.marked_texts, None
+        texts, toward_label, draws = split.marked_texts, None, list[list[np.ndarray]]()
         if name == OURS:
             classes, scores = ours.classes, [ours.predicted[n] for n in split.places]
             toward_label = [ours.label[n] for n in split.places]
@@ -210,7 +185,10 @@ class Agreement(Measure[AgreementResult]):
             explainer, subject = self._explainer(name), self._subject(self.scope.model)
             own = explainer.decide(split.texts)
             classes = ours.classes if own is None else own
-            scores = explainer.explain_documents(subject, texts, classes[split.places].tolist())
+            of_texts = classes[split.places].tolist()
+            scores = explainer.explain_documents(subject, texts, of_texts)
+            others = explainer.other_seeds(CHANCE_DRAWS) if explainer.by_chance else ()
+            draws = [other.explain_documents(subject, texts, of_texts) for other in others]
             if name in DECIDING:
                 toward_label = explainer.explain_documents(subject, texts, split.marked_labels)
         return row_agreement(
@@ -219,6 +197,8 @@ class Agreement(Measure[AgreementResult]):
             toward_label,
             training=self._training,
             seed=self.scope.seed,
+            ours=None if name == OURS else [ours.predicted[n] for n in split.places],
+            draws=draws,
             accuracy=float((classes == split.labels).mean()) if name in DECIDING else None,
             protocol=protocol_row(protocol, split.rationales, scores, self._reading) if protocol else None,
         )

@@ -8,6 +8,7 @@ from typing import Any
 from splade.evaluation.agreement_rows import RowAgreement
 from splade.evaluation.figure import (
     COUNT,
+    MISSING,
     Cell,
     Column,
     Figure,
@@ -20,6 +21,7 @@ from splade.evaluation.figure import (
     is_number,
     percent,
 )
+from splade.evaluation.paired import FEWEST_TEXTS
 
 AP = Form(3, bounds=(0, 1))
 
@@ -55,22 +57,23 @@ PROTOCOL_COLUMNS = (
 )
 
 
-def _with_interval(row: Mapping[str, Any]) -> str:
-    mean, low, high = (AP.show(find(row, f"ap.{key}")) for key in ("mean", "low", "high"))
-    return f"{mean} [{low}, {high}]"
+def _with_interval(row: Mapping[str, Any], key: str) -> str:
+    """`0.610 [0.580, 0.640]`; a dash where it was not measured."""
+    mean, low, high = (AP.show(find(row, f"{key}.{end}")) for end in ("mean", "low", "high"))
+    return f"{mean} [{low}, {high}]" if mean != MISSING else MISSING
 
 
 def _table(results: Results) -> Grid | None:
-    return _grid(results, COLUMNS, "AP [95 %]", _note(results))
+    return _grid(results, COLUMNS, {"ap": "AP [95 %]", "against_ours": "less ours [95 %]"}, _note(results))
 
 
 def _protocol_table(results: Results) -> Grid | None:
     name = find(results, "agreement.protocol")
-    return _grid(results, PROTOCOL_COLUMNS, "", f"The protocol '{name}'.") if name else None
+    return _grid(results, PROTOCOL_COLUMNS, {}, f"The protocol '{name}'.") if name else None
 
 
-def _grid(results: Results, columns: Sequence[Column], first: str, note: str) -> Grid | None:
-    """A row an explainer; `first`: heading of the column of average precision, if it is to be there."""
+def _grid(results: Results, columns: Sequence[Column], first: Mapping[str, str], note: str) -> Grid | None:
+    """A row an explainer; `first`: headings of the columns with intervals, by key."""
     rows = find(results, "agreement.explainers")
     if not isinstance(rows, Mapping):
         return None
@@ -78,12 +81,12 @@ def _grid(results: Results, columns: Sequence[Column], first: str, note: str) ->
     cells = [
         [
             Cell(TITLES.get(name, str(name))),
-            *([Cell(_with_interval(row))] if first else []),
+            *(Cell(_with_interval(row, key)) for key in first),
             *(Cell(column.form.show(find(row, column.key))) for column in having),
         ]
         for name, row in rows.items()
     ]
-    return Grid(["words of", *([first] if first else []), *(column.title for column in having)], cells, note=note)
+    return Grid(["words of", *first.values(), *(column.title for column in having)], cells, note=note)
 
 
 def _note(results: Results) -> str:
@@ -124,6 +127,15 @@ FIGURES = (
         beside=_beside,
     ),
     Figure(
+        "agreement.explainers.tfidf.ap.mean",
+        "the same of TF-IDF regression (AP)",
+        "Average precision of a logistic regression on single words, fitted to the same training texts: its own words "
+        "for its own predictions.",
+        AP,
+        column="agreement_tfidf",
+        brief=False,
+    ),
+    Figure(
         "agreement.explainers.dla.f1_gold.mean",
         "F1 with people's words",
         "Of as many words as people marked, the share that is right; mean over texts.",
@@ -132,29 +144,21 @@ FIGURES = (
         column="agreement_f1",
         brief=False,
     ),
-    Figure(
-        "agreement.explainers.tfidf.ap.mean",
-        "of TF-IDF regression (AP)",
-        "The same of a logistic regression on single words, fitted to the same training texts: its own words for its "
-        "own predictions.",
-        AP,
-        column="agreement_tfidf",
-        brief=False,
-    ),
 )
 
 TABLES = (
     Table(
         "agreement.explainers",
         "agreement.explainers.<name>.{ap,ap_size,ap_label,ap_chance,ap_phrase,f1_gold,f1_training}.{mean,low,high}, "
-        "agreement.explainers.<name>.accuracy",
+        "agreement.explainers.<name>.against_ours.{mean,low,high,texts}, agreement.explainers.<name>.accuracy",
         "Whose words are people's",
         "Average precision (AP) of words ranked by their scores toward the class predicted, with its 95 % interval by "
-        "bootstrap over texts; of the scores' sizes; toward the label; and with words of the same score in random "
-        "order, which compares explanations of few words with those that score every word; and with each score spread "
-        "over as many words around as people mark in a row in training, since they mark phrases. Token F1 of as many "
-        "words as were marked, and of the share marked in training. The untrained model's words are those at which it "
-        "is active: its head says nothing yet.",
+        "bootstrap over texts, and less that of this model, text by text; of the scores' sizes; toward the label; and "
+        "with words of the same score in random order, which compares explanations of few words with those that score "
+        "every word; and with each score spread over the words around it, since people mark phrases: this helps all "
+        "alike. Token F1 of as many words as were marked, and of the share marked in training. The "
+        "untrained model's words are those at which it is active: its head says nothing yet. Random words and no stop "
+        "words: mean of five draws.",
         _table,
         brief=ALL,
     ),
@@ -184,20 +188,35 @@ KEYS = (
 )
 
 
+AHEAD = {
+    "tfidf": "TF-IDF's own words agree more with people than this model's: single words, whatever stands around them, "
+    "explain what people marked better",
+    "untrained": "This model's words agreed more with people before its training than after: the agreement comes from "
+    "which words may speak, not from what was learnt",
+    "content_words": "Words that are no stop words, in random order, agree more with people than this model's",
+    "random": "Random words agree more with people than this model's: its reasons are not theirs",
+}
+"""By row, what is said of those that know less than this model and agree more with people."""
+
+
 def agreement_findings(rows: Mapping[str, RowAgreement]) -> list[str]:
-    """On rows that know less than this model and agree more with people."""
-    ours = rows["dla"].ap.mean
-    said = {
-        "tfidf": "TF-IDF's own words agree more with people ({}) than this model's ({}): single words, whatever stands "
-        "around them, explain what people marked better.",
-        "untrained": "This model's words agreed more with people before its training ({}) than after ({}): the "
-        "agreement comes from which words may speak, not from what was learnt.",
-        "content_words": "Words that are no stop words, in random order, agree more with people ({}) than this model's "
-        "({}).",
-        "random": "Random words agree more with people ({}) than this model's ({}): its reasons are not theirs.",
-    }
-    return [
-        sentence.format(AP.show(rows[name].ap.mean), AP.show(ours))
-        for name, sentence in said.items()
-        if name in rows and rows[name].ap.mean > ours
-    ]
+    """On rows that know less than this model: those that agree more with people, beyond chance on the same texts, and
+    those that cannot be told apart from it."""
+    ours, found = rows["dla"].ap.mean, []
+    less = {name: each for name in AHEAD if name in rows and (each := rows[name].against_ours) is not None}
+    for name, difference in less.items():
+        figures = (
+            f"{AP.show(rows[name].ap.mean)} against {AP.show(ours)} on {difference.texts:,} texts, difference "
+            f"{AP.show(difference.mean)} (95 %: {AP.show(difference.low)} to {AP.show(difference.high)})"
+        )
+        if difference.is_above:
+            found.append(f"{AHEAD[name]}: {figures}.")
+        elif difference.can_be_told and not difference.is_below:
+            found.append(f"In agreement with people, {TITLES[name]} cannot be told apart from this model: {figures}.")
+    few = [difference.texts for difference in less.values() if not difference.can_be_told]
+    if few:
+        found.append(
+            f"Of {max(few):,} texts with marked words, fewer than {FEWEST_TEXTS}, it cannot be told whose words agree "
+            "more with people."
+        )
+    return found

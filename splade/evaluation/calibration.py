@@ -162,8 +162,8 @@ class CalibrationMeasure(ScoreMeasure[Calibration]):
     title = "Calibration"
     about = (
         "Whoever must know why must also know how sure: the probability of the most probable label, against how often "
-        "that label is right. Of a tagger, word by word, before tags are made to fit together; words without a label "
-        "are left out."
+        "that label is right.{tagging: Word by word, before tags are made to fit together; words without a label are "
+        "left out.}"
     )
     section = "calibration"
     figures = (

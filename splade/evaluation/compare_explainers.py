@@ -9,7 +9,8 @@ from typing import Any
 from splade.evaluation.comparison import Comparison, ExplainersSettings
 from splade.evaluation.explained_texts import ComparedTexts
 from splade.evaluation.explainer_figures import ExplainerFigures
-from splade.evaluation.explainers_table import COUNTS, DENSE, FIGURES, KEYS, TABLES, explainer_findings
+from splade.evaluation.explainer_findings import explainer_findings
+from splade.evaluation.explainers_table import COUNTS, DENSE, FIGURES, KEYS, TABLES
 from splade.evaluation.measure import MEASURES, Measure, Scope, as_json
 from splade.explainers import ExplainerParts, Subject
 from splade.models.protocol import Model
@@ -53,6 +54,7 @@ class CompareExplainers(Measure[ExplainersResult]):
     section = "explainers"
     tasks = ("classification",)
     reads = "nothing"
+    version = 2
     on_request = True
     figures, tables, keys = FIGURES, TABLES, KEYS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Annotated, TypeVar
 
 import numpy as np
@@ -13,17 +14,18 @@ from pydantic.dataclasses import dataclass as settings_dataclass
 from splade.config.numbers import PositiveInt
 from splade.config.variants import SETTINGS, Choices
 from splade.evaluation.explained_texts import ComparedTexts, Decisions, Explained, explained
-from splade.evaluation.explained_tokens import Bottleneck
-from splade.evaluation.explainer_figures import ExplainerFigures, explainer_figures, text_values
+from splade.evaluation.explained_tokens import Bottleneck, TokenBounds, TokenValues, mean_values
+from splade.evaluation.explainer_figures import ExplainerFigures, TextValues, explainer_figures, text_values
+from splade.evaluation.explainer_findings import CONTROLS
 from splade.evaluation.measure import NoParts, Parts
-from splade.explainers import DLA, EXPLAINERS, Explainer, ExplainerParts, Lime, Subject
+from splade.explainers import CHANCE_DRAWS, DLA, EXPLAINERS, Explainer, ExplainerParts, Lime, Subject
 from splade.models.protocol import is_lexical
 
 OF_MODELS = (
     *("dla", "lime", "integrated_gradients", "integrated_gradients_l2", "gradient_shap", "gradient_x_input"),
-    *("gradient", "attention", "occlusion", "random", "empty"),
+    *("gradient", "attention", "occlusion", *CONTROLS),
 )
-"""Explainers of any model, in the order of the table; what is named besides explains less, or itself."""
+"""Ours, its rivals and the controls, in the order of the table; what is named besides explains itself."""
 
 T = TypeVar("T")
 
@@ -38,10 +40,10 @@ class ExplainersSettings:
     """The explainers that are compared; ours is `dla`."""
     explainers_texts: PositiveInt = 100
     """Texts that are explained; where they are long, slow explainers explain fewer, and the results say how many."""
-    explainers_lime_texts: PositiveInt = 12
+    explainers_lime_texts: PositiveInt = 20
     """Of these, the ones that LIME explains: it asks for 5,000 shortened texts of each; equal ones are read once."""
-    explainers_stability_texts: PositiveInt = 10
-    """Of these, the ones that are explained again with four other seeds, by explainers that draw at random."""
+    explainers_stability_texts: PositiveInt = 5
+    """Of these, the ones that are explained again with four other seeds, whether or not anything is drawn."""
 
 
 class Comparison:
@@ -73,11 +75,15 @@ class Comparison:
         for name in self.names(subject):
             said[name] = self._explained(EXPLAINERS.get(name)(self.parts), subject, decisions)
             self.advance(1)
-        ours = text_values(said[DLA.name], compared, decisions) if DLA.name in said else None
         tokens = self._tokens(subject, decisions, said)
+        values = {
+            name: TextValues(text_values(of_texts, compared, decisions), tokens.get(name))
+            for name, of_texts in said.items()
+        }
+        ours, timed = values.get(DLA.name), min(map(len, said.values()))
         return {
             name: explainer_figures(
-                of_texts, compared, decisions, seed, tokens=tokens.get(name), ours=None if name == DLA.name else ours
+                of_texts, values[name], decisions, seed, timed=timed, ours=None if name == DLA.name else ours
             )
             for name, of_texts in said.items()
         }
@@ -95,10 +101,18 @@ class Comparison:
         if not is_lexical(subject.model):
             return {}
         bottleneck = Bottleneck(subject, self.compared.texts, decisions.classes)
-        return {
-            name: bottleneck.values(EXPLAINERS.get(name)(self.parts), len(of_texts.scores))
-            for name, of_texts in said.items()
-        }
+        bounds = self._remembered(subject, "token-bounds", TokenBounds, bottleneck.bounds)
+        found = {}
+        for name, of_texts in said.items():
+            values = partial(self._token_values, bottleneck, bounds, name, len(of_texts))
+            found[name] = self._remembered(subject, f"{name}-tokens", TokenValues, values).table
+        return found
+
+    def _token_values(self, bottleneck: Bottleneck, bounds: TokenBounds, name: str, texts: int) -> TokenValues:
+        """Of one that goes by chance, the mean over several draws."""
+        explainer = EXPLAINERS.get(name)(self.parts)
+        others = explainer.other_seeds(CHANCE_DRAWS) if explainer.by_chance else ()
+        return TokenValues.of(mean_values([bottleneck.values(one, texts, bounds) for one in (explainer, *others)]))
 
     def _remembered(self, subject: Subject, name: str, kind: type[T], find: Callable[[], T]) -> T:
         """What an interrupted comparison has left behind, or else what is found now."""

@@ -104,8 +104,8 @@ class Completeness(Measure[CompletenessResult]):
     Settings = CompletenessSettings
     title = "Completeness"
     about = (
-        "Only some of each {unit}'s active tokens are kept, those with the largest contribution; of a tagger, at the "
-        "words of entities. If the strongest few decide as the whole does, an explanation may be cut short without "
+        "Only some of each {unit}'s active tokens are kept, those with the largest contribution{tagging:, at the words "
+        "of entities}. If the strongest few decide as the whole does, an explanation may be cut short without "
         "telling a different story."
     )
     figures = (

@@ -14,6 +14,7 @@ from splade.config.variants import SETTINGS
 from splade.evaluation.deletion_fidelity import (
     DeletionFidelity,
     WordEffects,
+    chance_fidelity,
     deletion_effects,
     deletion_fidelity,
     read_words,
@@ -31,6 +32,7 @@ from splade.evaluation.figure import (
     Scatter,
     Table,
     find,
+    is_number,
 )
 from splade.evaluation.measure import MEASURES, Measure, as_json
 from splade.explainers import DLA, ExplainerParts, Subject, WordText
@@ -71,16 +73,22 @@ class DeletionResult:
     """Fidelity to deletion, and some of the words it was seen on."""
 
     fidelity: DeletionFidelity
+    chance: DeletionFidelity
+    """The same with the shares of each text given to its words by chance."""
     dots: list[tuple[float, float]]
     """(share, effect) of some words, drawn at random."""
     worst: list[Gap]
 
 
-def _interval(name: str) -> Callable[[Results], str]:
+def _beside(name: str) -> Callable[[Results], str]:
+    """The interval of a figure, and what it is by chance."""
+    form = SHARE if name in ("top_word", "right_sign", "silent_effect") else COSINE
+
     def said(results: Results) -> str:
         ends = find(results, f"deletion.intervals.{name}") or {}
-        form = COSINE if name in ("pearson", "r2", "tau") else SHARE
-        return f"{form.show(ends['low'])} to {form.show(ends['high'])}" if {"low", "high"} <= ends.keys() else ""
+        chance = find(results, f"deletion.chance.{name}")
+        parts = [f"{form.show(ends['low'])} to {form.show(ends['high'])}"] if {"low", "high"} <= ends.keys() else []
+        return "; ".join([*parts, *([f"shares shuffled {form.show(chance)}"] if is_number(chance) else [])])
 
     return said
 
@@ -116,11 +124,13 @@ class Deletion(Measure[DeletionResult]):
     about = (
         "A share of the sum is exact, but it is what the head summed. Here each word is deleted from the text, the "
         "whole model reads again, and the change of the predicted label's logit is held against the word's share. "
-        "Words interact (without “n't”, “good” speaks up), so no sum of words reaches 1; the nearer, the truer."
+        "Words interact (without “n't”, “good” speaks up), so no sum of words reaches 1; the nearer, the truer. "
+        "Each figure is to be held against the same with the shares of a text shuffled among its words."
     )
     section = "deletion"
     tasks = ("classification",)
     reads = "sample"
+    version = 2
     figures = (
         Figure(
             "deletion.r2",
@@ -131,7 +141,7 @@ class Deletion(Measure[DeletionResult]):
             better="higher",
             headline=True,
             column="deletion_r2",
-            beside=_interval("r2"),
+            beside=_beside("r2"),
         ),
         Figure(
             "deletion.pearson",
@@ -139,7 +149,7 @@ class Deletion(Measure[DeletionResult]):
             "Pearson's correlation over all words of their share of the sum and what deleting them does.",
             COSINE,
             better="higher",
-            beside=_interval("pearson"),
+            beside=_beside("pearson"),
         ),
         Figure(
             "deletion.tau",
@@ -148,28 +158,28 @@ class Deletion(Measure[DeletionResult]):
             COSINE,
             better="higher",
             column="deletion_tau",
-            beside=_interval("tau"),
+            beside=_beside("tau"),
         ),
         Figure(
             "deletion.top_word",
             "the strongest word is the same",
             "How often the word with the highest share is the one whose deletion lowers the logit most.",
             better="higher",
-            beside=_interval("top_word"),
+            beside=_beside("top_word"),
         ),
         Figure(
             "deletion.right_sign",
             "right sign of words that are heard",
             "Among words with |share| above 0.3: how often deleting them moves the logit the way the share says.",
             better="higher",
-            beside=_interval("right_sign"),
+            beside=_beside("right_sign"),
         ),
         Figure(
             "deletion.silent_effect",
             "effect of words that say nothing",
             "Share of all |effect| of deletion on words whose share is 0: reasons that the sum does not show.",
             better="lower",
-            beside=_interval("silent_effect"),
+            beside=_beside("silent_effect"),
         ),
     )
     tables = (
@@ -193,6 +203,10 @@ class Deletion(Measure[DeletionResult]):
     keys = (
         Key("deletion.{texts,words}", "how many texts and words that was measured on"),
         Key("deletion.intervals.<figure>.{low,high}", "95 % intervals by bootstrap over texts"),
+        Key(
+            "deletion.chance.<figure>",
+            "the same figures when the shares of each text are shuffled among its words, mean of five draws",
+        ),
         Key("deletion.dots", "[share, effect] of some words, drawn at random, for the drawing"),
     )
 
@@ -212,12 +226,17 @@ class Deletion(Measure[DeletionResult]):
             for share, chosen, effect in zip(shares, words, effects, strict=True)
         ]
         return DeletionResult(
-            deletion_fidelity(of_texts, scope.seed), _some_dots(of_texts, generator), _gaps(texts, words, of_texts)
+            deletion_fidelity(of_texts, scope.seed),
+            chance_fidelity(of_texts, scope.seed),
+            _some_dots(of_texts, generator),
+            _gaps(texts, words, of_texts),
         )
 
     @staticmethod
     def to_json(result: DeletionResult) -> dict[str, Any]:
-        return as_json(result.fidelity) | {"dots": as_json(result.dots), "worst": as_json(result.worst)}
+        others = {"chance": result.chance, "dots": result.dots, "worst": result.worst}
+        found: dict[str, Any] = as_json(result.fidelity) | as_json(others)
+        return found
 
 
 def _affordable(

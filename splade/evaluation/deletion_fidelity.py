@@ -15,7 +15,7 @@ import numpy as np
 
 from splade.evaluation.binomial import Interval
 from splade.evaluation.bootstrap import intervals
-from splade.explainers import Subject, WordText
+from splade.explainers import CHANCE_DRAWS, Subject, WordText
 
 SILENT = 1e-6
 """|share| up to which a word says nothing."""
@@ -61,15 +61,31 @@ FIGURES = ("pearson", "r2", "tau", "top_word", "right_sign", "silent_effect")
 
 def deletion_fidelity(texts: Sequence[WordEffects], seed: int = 0) -> DeletionFidelity:
     """The figures of some texts; those with fewer than two words are left out: they have no order."""
-    compared = [text for text in texts if len(text.shares) > 1]
-    words = sum(len(text.shares) for text in compared)
-    if not compared:
+    return mean_fidelity([texts], seed)
+
+
+def mean_fidelity(draws: Sequence[Sequence[WordEffects]], seed: int = 0) -> DeletionFidelity:
+    """The figures of several draws of shares for the same words of the same texts: of each text, the mean of the sums
+    that figures are made of."""
+    compared = [[text for text in texts if len(text.shares) > 1] for texts in draws]
+    texts, words = len(compared[0]), sum(len(text.shares) for text in compared[0])
+    if not texts:
         return DeletionFidelity(None, None, None, None, None, None, texts=0, words=0, intervals={})
-    terms = np.stack([_terms(text) for text in compared])
-    values, ends = intervals(terms, np.arange(len(compared)), _figures, seed)
+    terms = np.mean([[_terms(text) for text in of_draw] for of_draw in compared], 0)  # (T, 14)
+    values, ends = intervals(terms, np.arange(texts), _figures, seed)
     found = {name: float(value) if np.isfinite(value) else None for name, value in zip(FIGURES, values, strict=True)}
     spread = {name: end for name, end in zip(FIGURES, ends, strict=True) if found[name] is not None}
-    return DeletionFidelity(**found, texts=len(compared), words=words, intervals=spread)
+    return DeletionFidelity(**found, texts=texts, words=words, intervals=spread)
+
+
+def chance_fidelity(texts: Sequence[WordEffects], seed: int = 0) -> DeletionFidelity:
+    """The same figures when the shares of each text are given to its words by chance, mean of several draws: as many
+    words are loud and as many silent, and what is left is what knowing the right word is not needed for."""
+    generator = np.random.default_rng(seed)
+    draws = [
+        [WordEffects(generator.permutation(text.shares), text.effects) for text in texts] for _ in range(CHANCE_DRAWS)
+    ]
+    return mean_fidelity(draws, seed)
 
 
 def kendall_tau(text: WordEffects) -> float:

@@ -13,8 +13,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from splade.evaluation.estimate import Estimate, beside_estimate
-from splade.evaluation.figure import Cell, Curves, Drawing, Figure, Form, Grid, Key, Line, Results, Table, find
+from splade.evaluation.estimate import Estimate, beside_estimate, estimate_cell
+from splade.evaluation.figure import (
+    COUNT,
+    Cell,
+    Curves,
+    Drawing,
+    Figure,
+    Form,
+    Grid,
+    Key,
+    Line,
+    Results,
+    Table,
+    find,
+    is_number,
+)
 from splade.evaluation.measure import MEASURES, Scope
 from splade.evaluation.naopc import NAOPC, NAOPCMeter
 from splade.evaluation.removal import NUMBERS, SHARES, SIZES, Erased, SpeakingRows
@@ -78,9 +92,7 @@ def _table(results: Results) -> Grid | None:
         "random_sufficiency": "random tokens",
     }
     cells = [
-        [Cell(name), *(Cell(CHANGE.show((row.get(key) or {}).get("mean"))) for key in columns)]
-        for name, row in rows.items()
-        if row
+        [Cell(name), *(estimate_cell(row.get(key), CHANGE) for key in columns)] for name, row in rows.items() if row
     ]
     return Grid(["removed or kept", *columns.values()], cells)
 
@@ -98,6 +110,23 @@ def _curves(kind: str, done: str) -> Callable[[Results], Curves | None]:
     return read
 
 
+def _beside_naopc(kind: str) -> Callable[[Results], str]:
+    """The interval, chance, and on how many texts it stands."""
+    key = f"eraser.naopc.{kind}"
+    interval = beside_estimate(key, BETWEEN, random=f"eraser.naopc.random_{kind}")
+
+    def said(results: Results) -> str:
+        rows, level, clamped = (find(results, f"eraser.naopc.{count}") for count in ("rows", "level", "clamped"))
+        parts = [interval(results)]
+        if is_number(rows) and is_number(level):
+            parts.append(f"{COUNT.show(rows - level)} looked at")
+        if is_number(clamped) and clamped:
+            parts.append(f"{COUNT.show(clamped)} of them beyond the bounds found")
+        return "; ".join(part for part in parts if part)
+
+    return said
+
+
 @MEASURES.register("eraser")
 class Eraser(RemovalMeasure[EraserResult]):
     """Change of the decided class's probability when the tokens named first are removed, or alone kept."""
@@ -105,13 +134,16 @@ class Eraser(RemovalMeasure[EraserResult]):
     title = "ERASER"
     about = (
         "Active tokens are removed, or alone kept, in the order of their contribution to the class decided on, and the "
-        "class's probability is read again; of a tagger, at the words tagged as entities. Comprehensiveness should be "
+        "class's probability is read again{tagging:, at the words tagged as entities}. Comprehensiveness should be "
         "high and sufficiency low, far from those of random tokens. NAOPC puts comprehensiveness between the worst (0) "
-        "and the best (1) order of the same tokens. These are questions to the head alone: for a ReLU head gradient × "
-        "input is the very same contribution, so that to be best here is nearly a tautology. It says that the sum is "
-        "told truly, not that the words of the text were read truly."
+        "and the best (1) order of the same tokens. These are questions to the head alone. A contribution is exact "
+        "where the head is, while removing tokens moves it: for a ReLU head gradient × input is the very same "
+        "contribution, and others, such as integrated gradients, may rank tokens better (`explainers`). "
+        "It says that the sum is told truly, not that the words of the text were read truly. Random tokens: mean of "
+        "five draws."
     )
     section = "eraser"
+    version = 2
     groups = 1 + len(SIZES)
     figures = (
         Figure(
@@ -123,9 +155,7 @@ class Eraser(RemovalMeasure[EraserResult]):
             better="higher",
             column="naopc",
             panel=True,
-            beside=beside_estimate(
-                "eraser.naopc.comprehensiveness", BETWEEN, random="eraser.naopc.random_comprehensiveness"
-            ),
+            beside=_beside_naopc("comprehensiveness"),
         ),
         Figure(
             "eraser.naopc.sufficiency.mean",
@@ -134,7 +164,7 @@ class Eraser(RemovalMeasure[EraserResult]):
             BETWEEN,
             better="lower",
             brief=False,
-            beside=beside_estimate("eraser.naopc.sufficiency", BETWEEN, random="eraser.naopc.random_sufficiency"),
+            beside=_beside_naopc("sufficiency"),
         ),
         Figure(
             "eraser.aopc.comprehensiveness.mean",
@@ -197,9 +227,11 @@ class Eraser(RemovalMeasure[EraserResult]):
             "orders of removal for at most 12 active tokens, and for more those that a beam search of 5 finds",
         ),
         Key(
-            "eraser.naopc.{rows,exact,level}",
-            "{units} of that sample; those of them with the bounds of all orders; those left out because all orders "
-            "are alike (one token, or a probability that nothing moves)",
+            "eraser.naopc.{rows,exact,coarse,level,clamped}",
+            "{units} of that sample; those of them with the bounds of all orders; those with more than 200 tokens, "
+            "whose bounds are of the order of what each token does alone; those left out because all orders "
+            "are alike (one token, or a probability that nothing moves); those in which our order lay beyond the "
+            "bounds that the search had found, and was put at the bound",
         ),
     )
 

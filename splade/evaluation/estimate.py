@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from splade.evaluation.bootstrap import intervals
-from splade.evaluation.figure import Form, Results, find, is_number
+from splade.evaluation.figure import INTERVAL, Cell, Form, Results, find, is_number
 
 
 @dataclass(frozen=True)
@@ -56,3 +57,10 @@ def beside_estimate(key: str, form: Form, random: str = "") -> Callable[[Results
         return "; ".join(parts + ([f"random tokens {form.show(chance)}"] if is_number(chance) else []))
 
     return said
+
+
+def estimate_cell(found: Mapping[str, Any] | None, form: Form) -> Cell:
+    """An estimate as `results.json` holds it, with its interval."""
+    mean, low, high = ((found or {}).get(key) for key in ("mean", "low", "high"))
+    within = f"{INTERVAL}{form.show(low)} to {form.show(high)}" if is_number(low) and is_number(high) else ""
+    return Cell(form.show(mean), title=within)

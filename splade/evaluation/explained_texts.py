@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from splade.data.splits import TEST_SEED
 from splade.evaluation.deletion_fidelity import deletion_effects, read_words
 from splade.evaluation.measure import Scope
 from splade.evaluation.word_faithfulness import word_changes
-from splade.explainers import Explainer, ExplainerParts, Subject, WordText
-
-T = TypeVar("T")
+from splade.explainers import CHANCE_DRAWS, Explainer, Subject, WordScores, WordText
 
 WORDS_DELETED = 40
 """Words deleted one at a time of a text, drawn at random of those of a longer one, as in the measure `deletion`."""
@@ -28,8 +25,7 @@ SEEDS = 5
 """Seeds that the ranks of words are compared over."""
 
 QUICK = 2
-"""Readings of a text up to which an explainer is timed three times, the best of which counts: a moment in which the
-machine does something else is as long as all it does."""
+"""Readings of a text up to which an explainer is quick enough to be asked once before its time is taken."""
 
 STABILITY_POSITIONS = 1_000_000
 """Positions read for the other seeds: each text gives ten pairs of them, so that few texts are enough."""
@@ -98,23 +94,38 @@ class Decisions:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Told:
     """What one explainer says of the first n texts, and what came of it."""
 
     scores: list[list[float]]
     """Of the words of each text."""
-    totals: list[float] | None
-    """(n,) the logits as the explanations have them; None: it makes no such claim."""
     changes: list[list[float]]
     """(n, 2 or 4) the `CHANGES` when words are taken in its order; without a mask token, the first two."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What one explainer says of the first n texts, at which cost."""
+
+    told: list[Told]
+    """Once; of one that goes by chance, several times, whose figures are averaged."""
+    in_logits: bool
+    """Whether its scores are parts of the logit; otherwise only their order means anything."""
+    totals: list[float] | None
+    """(n,) the logits as the explanations have them; None: it makes no such claim."""
     stability: float | None
-    """Mean rank correlation of a text's words between seeds; 1: it draws nothing. None: no text has ranks."""
+    """Mean rank correlation of a text's words when it is explained again, with other seeds and among other texts; None:
+    no text has ranks."""
     stability_texts: int
-    """That was measured on; 0: it draws nothing."""
-    passes: float
-    """Texts read, forward or backward, to explain one."""
-    seconds: float
-    """To explain one."""
+    """That was measured on."""
+    passes: list[int]
+    """(n,) texts read, forward or backward, to explain each."""
+    seconds: list[float]
+    """(n,) to explain each, alone: what somebody waits for who asks about one text."""
+
+    def __len__(self) -> int:
+        """How many texts."""
+        return len(self.told[0].scores)
 
 
 def explained(
@@ -123,33 +134,53 @@ def explained(
     """Have up to `most` texts explained, as many of them as are affordable; up to `most_stable` with other seeds."""
     readings = [explainer.readings(len(text)) for text in compared.texts]
     n = min(most, compared.affordable(readings))
-    texts, classes, seed = compared.texts[:n], decisions.classes[:n], explainer.parts.seed
-    quick = replace(explainer.parts, lime_samples=10, steps=1)
-    type(explainer)(quick).explain(subject, texts[:1], classes[:1])  # or loading a library were taken for its cost
-    passes = subject.passes
-    seconds, found = _timed(lambda: explainer.explain(subject, texts, classes))
-    passes = subject.passes - passes
-    if max(readings[:n]) <= QUICK:
-        seconds = min(seconds, *(_timed(lambda: explainer.explain(subject, texts, classes))[0] for _ in range(2)))
-    scores, totals = [one.scores for one in found], [one.total for one in found]
-    changes = word_changes(subject, texts, classes, scores, seed)
+    texts, classes = compared.texts[:n], decisions.classes[:n]
+    found, passes, seconds = _one_by_one(explainer, subject, texts, classes)
     again = min(n, most_stable, compared.affordable([(SEEDS - 1) * times for times in readings], STABILITY_POSITIONS))
+    scores, totals = [one.scores for one in found], [one.total for one in found]
+    told = [_told(explainer, subject, texts, classes, scores)]
+    for other in explainer.other_seeds(CHANCE_DRAWS) if explainer.by_chance else ():
+        drawn = [one.scores for one in other.explain(subject, texts, classes)]
+        told.append(_told(other, subject, texts, classes, drawn))
+    adds_up = explainer.in_logits and None not in totals
     return Explained(
-        scores=[each.tolist() for each in scores],
-        totals=[total for total in totals if total is not None] if None not in totals else None,
-        changes=changes[:, ~np.isnan(changes).all(0)].tolist(),
-        stability=_stability(explainer, subject, texts[:again], classes[:again], scores) if explainer.draws else 1.0,
-        stability_texts=again if explainer.draws else 0,
-        passes=passes / n,
-        seconds=seconds / n,
+        told=told,
+        in_logits=explainer.in_logits,
+        totals=[total for total in totals if total is not None] if adds_up else None,
+        stability=_stability(explainer, subject, texts[:again], classes[:again], scores),
+        stability_texts=again,
+        passes=passes,
+        seconds=seconds,
     )
 
 
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Seconds that some work takes, and what comes of it."""
-    began = time.perf_counter()
-    done = work()
-    return time.perf_counter() - began, done
+def _one_by_one(
+    explainer: Explainer, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]
+) -> tuple[list[WordScores], list[int], list[float]]:
+    """What is said of each text alone, with the passes and seconds that it took: the same for all explainers, whether
+    or not they could do with several texts at a time."""
+    warm = explainer  # or loading a library were taken for its cost
+    if explainer.readings(len(texts[0])) > QUICK:
+        warm = type(explainer)(replace(explainer.parts, lime_samples=10, steps=1))
+    warm.explain(subject, texts[:1], classes[:1])
+    found, passes, seconds = [], [], []
+    for text, label in zip(texts, classes, strict=True):
+        before, began = subject.passes, time.perf_counter()
+        found += explainer.explain(subject, [text], [label])
+        seconds.append(time.perf_counter() - began)
+        passes.append(subject.passes - before)
+    return found, passes, seconds
+
+
+def _told(
+    explainer: Explainer,
+    subject: Subject,
+    texts: Sequence[WordText],
+    classes: Sequence[int],
+    scores: Sequence[np.ndarray],
+) -> Told:
+    changes = word_changes(subject, texts, classes, scores, explainer.parts.seed)
+    return Told([each.tolist() for each in scores], changes[:, ~np.isnan(changes).all(0)].tolist())
 
 
 def _stability(
@@ -159,11 +190,13 @@ def _stability(
     classes: Sequence[int],
     first: Sequence[np.ndarray],
 ) -> float | None:
-    """Mean over texts and pairs of seeds of the rank correlation; `first`: what the explainer's own seed gave."""
+    """Mean over texts and pairs of seeds of the rank correlation; `first`: what the explainer's own seed gave.
+
+    One that draws nothing is asked all the same: it now reads several texts at a time, and must say what it said.
+    """
     runs = [first[: len(texts)]]
-    for further in range(1, SEEDS):
-        parts: ExplainerParts = replace(explainer.parts, seed=explainer.parts.seed + further)
-        runs.append([one.scores for one in type(explainer)(parts).explain(subject, texts, classes)])
+    for other in explainer.other_seeds(SEEDS):
+        runs.append([one.scores for one in other.explain(subject, texts, classes)])
     found = [mean_rank_correlation([run[n] for run in runs]) for n in range(len(texts))]
     return float(np.nanmean(found)) if not np.isnan(found).all() else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from splade.evaluation.eraser import CHANGE, size_name
-from splade.evaluation.estimate import Estimate, beside_estimate
+from splade.evaluation.estimate import Estimate, beside_estimate, estimate_cell
 from splade.evaluation.figure import SHARE, Cell, Curves, Drawing, Figure, Grid, Key, Line, Results, Table, find
 from splade.evaluation.measure import MEASURES
 from splade.evaluation.removal import NUMBERS, SHARES, SIZES, Erased
@@ -56,8 +56,7 @@ def _table(results: Results) -> Grid | None:
         for size, row in (find(results, f"removability.{key}") or {}).items()
     ]
     rows = [
-        [Cell(name), *(Cell(form.show((row.get(key) or {}).get("mean"))) for key, (_, form) in COLUMNS.items())]
-        for name, row in sizes
+        [Cell(name), *(estimate_cell(row.get(key), form) for key, (_, form) in COLUMNS.items())] for name, row in sizes
     ]
     return Grid(["removed", *(title for title, _ in COLUMNS.values())], rows)
 
@@ -78,11 +77,12 @@ class Removability(RemovalMeasure[RemovabilityResult]):
 
     title = "Removability"
     about = (
-        "The active tokens that speak most for the class decided on are set to 0, and the head decides again; of a "
-        "tagger, at the words tagged as entities. If the tokens named are the reasons, predictions change sooner than "
-        "when as many random tokens go."
+        "The active tokens that speak most for the class decided on are set to 0, and the head decides again"
+        "{tagging:, at the words tagged as entities}. If the tokens named are the reasons, predictions change sooner "
+        "than when as many random tokens go."
     )
     section = "removability"
+    version = 2
     groups = len(SIZES)
     figures = (
         Figure(

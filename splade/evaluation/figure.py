@@ -30,7 +30,10 @@ class Form:
 
     def number(self, value: float) -> str:
         """The number without its unit."""
-        return f"{value:.1e}" if self.digits < 0 else f"{self.scale * value:,.{self.digits}f}"
+        if self.digits < 0:
+            return f"{value:.1e}"
+        number = f"{self.scale * value:,.{self.digits}f}"
+        return number.removeprefix("-") if not number.strip("-0.") else number  # -0.0 is a zero
 
     def show(self, value: object) -> str:
         """`91.3 %`; a dash for what is no number."""
@@ -82,7 +85,7 @@ class Figure:
     """A number, and how it is spoken of wherever it is shown.
 
     In `title` and `meaning`, {unit} stands for what a prediction is made for ("text", "word"), {units} for several,
-    {items} for what the data has ("texts", "sentences").
+    {items} for what the data has ("texts", "sentences"); {tagging: …} is said of taggers alone, and so of any task.
     """
 
     key: str
@@ -139,6 +142,10 @@ class Key:
     meaning: str
 
 
+INTERVAL = "95 %: "
+"""Begins the title of a cell that tells its interval."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table."""
@@ -149,8 +156,14 @@ class Cell:
     toward: bool = True
     """Whether the shade is that of what is right."""
     title: str = ""
+    """What is said of it where it is pointed at; an interval is shown."""
     prose: bool = False
     """Whether it holds words, which may take several lines, and no number."""
+
+    @property
+    def interval(self) -> str:
+        """Its 95 % interval, where the title tells it."""
+        return self.title.removeprefix(INTERVAL) if self.title.startswith(INTERVAL) else ""
 
 
 @dataclass(frozen=True)

@@ -26,5 +26,9 @@ def too_few(counted: str, figure: str, within: Interval) -> list[str]:
 def first_few(names: Sequence[str]) -> str:
     """The first few, and how many more."""
     more = len(names) - NAMED
-    first = [*names[:NAMED], *([f"{more} more"] if more > 0 else [])]
-    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
+    return listed([*names[:NAMED], *([f"{more} more"] if more > 0 else [])])
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -48,7 +48,7 @@ class InputShare(Measure[InputShareResult]):
         Figure(
             "grounding.input_share",
             "on words of the input",
-            "Share of the contribution from words that stand there; of a tagger, from the word itself.",
+            "Share of the contribution from {classification:words that stand in the text}{tagging:the word itself}.",
             column="input_share",
             panel=True,
         ),

@@ -179,8 +179,8 @@ class Layerwise(Measure[LayerwiseResult]):
     title = "Layer by layer"
     about = (
         "On a sample of the {items}, each layer of the backbone in turn hands on what it is given, and the "
-        "contributions of the tokens that were active are compared with what they were; of a tagger, at the words "
-        "tagged as entities. Beside it, the state after each layer is read as if it were the last: after which layer "
+        "contributions of the tokens that were active are compared with what they were{tagging:, at the words "
+        "tagged as entities}. Beside it, the state after each layer is read as if it were the last: after which layer "
         "are the reasons there?"
     )
     figures = (

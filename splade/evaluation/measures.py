@@ -12,6 +12,7 @@ from splade.evaluation.completeness import Completeness
 from splade.evaluation.cost import Cost
 from splade.evaluation.deletion import Deletion
 from splade.evaluation.dense_scores import DenseScores
+from splade.evaluation.documents import Documents
 from splade.evaluation.entity_scores import EntityScoreMeasure
 from splade.evaluation.eraser import Eraser
 from splade.evaluation.faithfulness import Removability
@@ -35,7 +36,7 @@ from splade.evaluation.strongest import Strongest
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
-    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Capped, Sparsity, Identity, CalibrationMeasure),
+    *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Documents, Capped, Sparsity, Identity, CalibrationMeasure),
     *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation),
     *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from splade.data.splits import TEST_SEED
 from splade.evaluation.estimate import Estimate, estimates
-from splade.evaluation.orders import is_exact, order_extremes, sets_asked_for
+from splade.evaluation.orders import is_coarse, is_exact, order_extremes, sets_asked_for
 from splade.evaluation.removal import SHARES, Erased, TokenSets, erase, of_classes, removed_sizes
+from splade.explainers import CHANCE_DRAWS
 from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
@@ -26,11 +27,18 @@ ROWS = 256
 
 MOST_ENTRIES = 100_000_000
 """Active tokens in all sets that are decided on for the bounds, about 15 seconds of a processor. 256 rows of 25 tokens
-need a third of it; where rows have so many tokens that 256 of them would need more, fewer are looked at, or none."""
+need a third of it; where rows have so many tokens that 256 of them would need more, fewer are looked at."""
+
+FEWEST_ROWS = 5
+"""Rows that are looked at whatever it takes, up to ten times as long: those with the fewest tokens; one in any case."""
 
 LEAST_SPREAD = 1e-4
 """If the best order changes the mean probability by less than this against the worst, no order is better than another
 by anything that a reader could see."""
+
+ROUNDING = 1e-6
+"""Of a probability's change; an AOPC that lies further outside of its bounds shows that a search has missed the extreme
+order."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,15 @@ class AOPCBounds:
         """NAOPC of comprehensiveness and of sufficiency: (R,) each."""
         comprehensiveness, sufficiency = erased.aopc(erased.comprehensiveness), erased.aopc(erased.sufficiency)
         return _between(comprehensiveness, *self.comprehensiveness), _between(sufficiency, *self.sufficiency)
+
+    def beyond(self, erased: Erased) -> Tensor:
+        """(R,) bool: rows in which either AOPC lies outside of the bounds that a search has found."""
+        aopcs = erased.aopc(erased.comprehensiveness), erased.aopc(erased.sufficiency)
+        outside = [
+            ((aopc < lower - ROUNDING) | (aopc > upper + ROUNDING)) & (upper - lower > LEAST_SPREAD)
+            for aopc, (lower, upper) in zip(aopcs, (self.comprehensiveness, self.sufficiency), strict=True)
+        ]
+        return outside[0] | outside[1]
 
 
 def _between(aopc: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
@@ -98,8 +115,12 @@ class NAOPC:
     """Looked at."""
     exact: int
     """Of them, those whose bounds are of all orders; of the others, by a search."""
+    coarse: int
+    """Of them, those of so many tokens that their bounds are of two orders alone: by what each token does alone."""
     level: int
     """Of them, those left out because all orders are alike, as where there is one token."""
+    clamped: int
+    """Of them, those in which our order lay beyond the bounds that the search had found, and was put at the bound."""
 
 
 @dataclass(frozen=True)
@@ -142,27 +163,43 @@ class NAOPCMeter:
     def result(self) -> NAOPC:
         sample = self._affordable()
         if not sample:
-            return NAOPC(None, None, None, None, rows=0, exact=0, level=0)
+            return NAOPC(None, None, None, None, rows=0, exact=0, coarse=0, level=0, clamped=0)
         rows, scores = _joined(sample, self.model)
         classes, state = torch.tensor([row.kind for row in sample]), self.model.decide(rows)
         bounds = aopc_bounds(self.model, state, classes)
-        random = torch.rand(len(scores), generator=torch.Generator().manual_seed(self.seed)).to(scores.device)
-        columns = [
-            column
-            for ranking in (scores, random)
-            for column in bounds.normalised(erase(self.model, state, classes, ranking))
-        ]
+        ours = erase(self.model, state, classes, scores)
+        generator = torch.Generator().manual_seed(self.seed)
+        draws = [torch.rand(len(scores), generator=generator).to(scores.device) for _ in range(CHANCE_DRAWS)]
+        chance = [bounds.normalised(erase(self.model, state, classes, draw)) for draw in draws]
+        columns = (*bounds.normalised(ours), *(torch.stack(each).mean(0) for each in zip(*chance, strict=True)))
         values = torch.stack(columns, 1).numpy()  # (R, 4)
-        ours, kept, chance, kept_by_chance = estimates(values, np.array([row.text for row in sample]), self.seed)
-        exact, level = int(is_exact(rows.counts).sum()), int(np.isnan(values[:, 0]).sum())
-        return NAOPC(ours, kept, chance, kept_by_chance, len(sample), exact, level)
+        mean, kept, by_chance, kept_by_chance = estimates(values, np.array([row.text for row in sample]), self.seed)
+        return NAOPC(
+            *(mean, kept, by_chance, kept_by_chance),
+            rows=len(sample),
+            exact=int(is_exact(rows.counts).sum()),
+            coarse=int(is_coarse(rows.counts).sum()),
+            level=int(np.isnan(values[:, 0]).sum()),
+            clamped=int(bounds.beyond(ours).sum()),
+        )
 
     def _affordable(self) -> list[_Row]:
         """As many of the rows kept as may be looked at."""
         counts = torch.tensor([len(row.token) for row in self._kept], dtype=torch.long)
-        largest = removed_sizes(counts)[:, len(SHARES) - 1]
-        entries = 2 * sets_asked_for(counts, largest) * counts  # of tokens removed, and of tokens kept
-        return self._kept[: int((entries.cumsum(0) <= MOST_ENTRIES).sum())]
+        return [self._kept[number] for number in affordable_rows(counts).tolist()]
+
+
+def affordable_rows(counts: Tensor) -> Tensor:
+    """(K,) the first of some rows with so many tokens (R,) whose bounds may be looked for; where these are too few,
+    those of all rows with the fewest tokens."""
+    largest = removed_sizes(counts)[:, len(SHARES) - 1]
+    entries = 2 * sets_asked_for(counts, largest) * counts  # of tokens removed, and of tokens kept
+    first = int((entries.cumsum(0) <= MOST_ENTRIES).sum())
+    if first >= min(FEWEST_ROWS, len(counts)):
+        return torch.arange(first)
+    fewest = torch.argsort(entries, stable=True)[:FEWEST_ROWS]
+    within = int((entries[fewest].cumsum(0) <= 10 * MOST_ENTRIES).sum())
+    return fewest[: max(1, within)].sort().values
 
 
 def _joined(sample: Sequence[_Row], model: LexicalModel) -> tuple[SparseRows, Tensor]:

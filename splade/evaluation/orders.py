@@ -5,7 +5,8 @@ whose size counts. Among n! orders the extremes are found exactly for few things
 
     best(S) = counts(|S|)·value(S) + max_{i ∈ S} best(S ∖ i),
 
-and for more by a search that goes on with the few best sets of each size (Edin et al. 2025, arXiv:2408.08137).
+for more by a search that goes on with the few best sets of each size (Edin et al. 2025, arXiv:2408.08137), and for very
+many, where that would take hours, along the order of what each thing is worth alone, and its reverse.
 """
 
 from __future__ import annotations
@@ -18,8 +19,17 @@ from torch import Tensor
 EXACT = 12
 """The most things whose 2ⁿ subsets are all looked at; one more doubles them."""
 
+COUNTED = 5
+"""About how many sizes of sets count."""
+
 BEAM = 5
 """Sets of each size that the search goes on with, as in the paper."""
+
+SEARCHED = 200
+"""The most things that are searched; what that takes grows with the cube of their number, a second or more here."""
+
+SINGLE_AT_A_TIME = 1_000_000
+"""Places in the table of sets of one thing that is held at once: a megabyte."""
 
 ROWS_AT_A_TIME = 64
 """Rows that are searched at once, those with about as many things, so that few columns of their table are empty."""
@@ -41,6 +51,8 @@ def order_extremes(value: SetValue, counts: Tensor, sizes: Tensor) -> tuple[Tens
         n = int(counts[rows].max())
         if n <= EXACT:
             lowest[rows], highest[rows] = _over_subsets(value, rows, n, counted[rows])
+        elif n > SEARCHED:
+            lowest[rows], highest[rows] = _along_single_values(value, rows, counts[rows], counted[rows])
         else:
             lowest[rows] = -_search(lambda row, sets: -value(row, sets), rows, counts[rows], counted[rows])
             highest[rows] = _search(value, rows, counts[rows], counted[rows])
@@ -53,13 +65,19 @@ def is_exact(counts: Tensor) -> Tensor:
     return counts <= EXACT
 
 
+def is_coarse(counts: Tensor) -> Tensor:
+    """(R,) bool: which rows have so many things that only two orders are looked at."""
+    return counts > SEARCHED
+
+
 def sets_asked_for(counts: Tensor, last: Tensor) -> Tensor:
     """(R,) about how many sets are looked at to find the extremes of rows with so many things (R,), up to sets of the
     size `last` (R,)."""
     searched = (
         2 * BEAM * last * (counts + counts - last + 1) // 2
     )  # two directions, n + (n − 1) + … larger sets a place
-    return torch.where(is_exact(counts), 2 ** counts.clamp(max=EXACT), searched)
+    more = torch.where(is_coarse(counts), counts + 2 * last.clamp(max=COUNTED), searched)
+    return torch.where(is_exact(counts), 2 ** counts.clamp(max=EXACT), more)
 
 
 def _alike(counts: Tensor) -> Iterator[Tensor]:
@@ -68,8 +86,9 @@ def _alike(counts: Tensor) -> Iterator[Tensor]:
     exact = is_exact(counts[order])
     for n in counts[order[exact]].unique():
         yield from (counts == n).nonzero()[:, 0].split(ROWS_AT_A_TIME)
-    if not exact.all():
-        yield from order[~exact].split(ROWS_AT_A_TIME)
+    coarse = is_coarse(counts[order])
+    for rows in (order[~exact & ~coarse], order[coarse]):
+        yield from (part for part in rows.split(ROWS_AT_A_TIME) if len(part))
 
 
 def _over_subsets(value: SetValue, rows: Tensor, n: int, counted: Tensor) -> tuple[Tensor, Tensor]:
@@ -128,6 +147,24 @@ def _search(value: SetValue, rows: Tensor, counts: Tensor, counted: Tensor) -> T
         found[going[done]] = sums[done].amax(1)
         going, sums, names, sets = going[~done], sums[~done], names[~done], sets[~done]
     return found
+
+
+def _along_single_values(value: SetValue, rows: Tensor, counts: Tensor, counted: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums of the worse and the better of two orders: from the highest value of a thing alone to the lowest, and from
+    the lowest to the highest."""
+    found = torch.empty(2, len(rows), dtype=torch.float64)
+    for place, (row, n) in enumerate(zip(rows, counts.tolist(), strict=True)):
+        single = torch.cat(
+            [
+                value(row.expand(len(part)), part[:, None] == torch.arange(n))
+                for part in torch.arange(n).split(max(1, SINGLE_AT_A_TIME // n))
+            ]
+        )
+        sizes = counted[place].nonzero()  # (K, 1)
+        for at, scores in enumerate((single, -single)):
+            rank = torch.argsort(torch.argsort(scores, descending=True, stable=True))
+            found[at, place] = value(row.expand(len(sizes)), rank < sizes).double().sum()
+    return found.amin(0), found.amax(0)
 
 
 def _once(value: SetValue, rows: Tensor, sets: Tensor, names: Tensor) -> Tensor:

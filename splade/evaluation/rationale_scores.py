@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+PHRASE = 1.5
+"""Words: between what validation texts are best met by, 1 of HateXplain (average precision of ours 0.745; 1.5: 0.744,
+2: 0.741) and 2 of ERASER's reviews."""
+
 
 def average_precision(gold: np.ndarray, scores: np.ndarray) -> float:
     """AP = Σ_n (R_n − R_{n−1})·P_n over the different scores, as scikit-learn has it: words with the same score come
@@ -52,16 +56,19 @@ def token_f1(gold: np.ndarray, scores: np.ndarray, words: int) -> float:
     return float(2 * hits / (words + gold.sum()))
 
 
-def spread_over_phrases(scores: np.ndarray, length: float) -> np.ndarray:
-    """(W,) for each word the mean score of the words around it, itself in the middle, about `length` in all.
+def spread_over_phrases(scores: np.ndarray) -> np.ndarray:
+    """(W,) for each word the mean score of the words around it, weighted by a Gaussian of PHRASE words:
 
-    People mark phrases and sentences, and an explanation that names the one word that decides names where they are.
+        spread[i] = Σ_j g(i − j)·scores[j] / Σ_j g(i − j),   g(x) = exp(−x² / (2·PHRASE²))
+
+    People mark phrases, and an explanation that names the one word that decides names where they are. It helps every
+    explainer, those by chance too, so it is a column beside the words' own and never in their place.
     """
-    side = round((length - 1) / 2)
-    sums = np.concatenate([[0.0], np.cumsum(scores)])
-    place = np.arange(len(scores))
-    first, last = (place - side).clip(min=0), (place + side + 1).clip(max=len(scores))
-    means: np.ndarray = (sums[last] - sums[first]) / (last - first)
+    reach = int(4 * PHRASE)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / PHRASE) ** 2)
+    inside = slice(reach, reach + len(scores))
+    total, mass = (np.convolve(each, weights)[inside] for each in (scores, np.ones(len(scores))))
+    means: np.ndarray = total / mass
     return means
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from splade.circuits.core import circuit_size
+from splade.data.splits import TEST_SEED
 from splade.evaluation.measure import Seen
 from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
@@ -54,11 +55,16 @@ class TokenSets:
         return table
 
     def ranks(self, scores: Tensor) -> Tensor:
-        """(R, n) the rank of each token in its row by scores (N,) of all entries, 0 the highest, ties by vocabulary
-        order; empty columns last."""
+        """(R, n) the rank of each token in its row by scores (N,) of all entries, 0 the highest; empty columns last.
+
+        Equal ones come in an order of the vocabulary that was drawn once, the same for every ranking: in its own order
+        one that says nothing would still name frequent tokens first.
+        """
         table = self._table(scores[self._active].double()).masked_fill(~self.filled, -torch.inf)
-        order = torch.argsort(table, dim=1, descending=True, stable=True)
-        return torch.argsort(order, dim=1)
+        drawn = torch.randperm(self.model.vocab_size, generator=torch.Generator().manual_seed(TEST_SEED))
+        by_chance = torch.argsort(drawn[self._token], dim=1)  # (R, n)
+        order = torch.argsort(table.gather(1, by_chance), dim=1, descending=True, stable=True)
+        return torch.argsort(by_chance.gather(1, order), dim=1)
 
     def logits(self, row: Tensor, sets: Tensor) -> Tensor:
         """(M, C) of row number (M,) with only the tokens of a set (M, n) kept."""

@@ -12,12 +12,14 @@ from torch import Tensor
 from splade.evaluation.estimate import Estimate, estimates
 from splade.evaluation.measure import Measure, Scope, Seen
 from splade.evaluation.removal import Erased, SpeakingRows, erase
+from splade.explainers import CHANCE_DRAWS
 
 Result = TypeVar("Result")
 
 
 class RemovalMeasure(Measure[Result]):
-    """Base of such measures: two figures a row for each of several numbers of tokens, of ours and of random ones."""
+    """Base of such measures: two figures a row for each of several numbers of tokens, of ours and of random ones, the
+    latter the mean of several draws."""
 
     groups: ClassVar[int]
     """How many numbers of tokens, G."""
@@ -41,12 +43,17 @@ class RemovalMeasure(Measure[Result]):
         if not len(rows.classes):
             return
         scores = rows.attribution.value
-        chance = torch.rand(len(scores), generator=self._chance).to(scores.device)
-        erased = [erase(self.scope.model, rows.state, rows.classes, ranking) for ranking in (scores, chance)]
+        ours = torch.stack(self._pair_of(rows, scores), 2)  # (R, G, 2)
+        draws = [torch.rand(len(scores), generator=self._chance).to(scores.device) for _ in range(CHANCE_DRAWS)]
+        chance = torch.stack([torch.stack(self._pair_of(rows, draw), 2) for draw in draws]).mean(0)  # (R, G, 2)
         texts = self._example_of_row[rows.places]
-        self._values.append(torch.stack([figure for one in erased for figure in self.pair(one)], 2))  # (R, G, 4)
+        self._values.append(torch.cat([ours, chance], 2))
         self._texts.append(texts)
         self.look_at(rows, texts)
+
+    def _pair_of(self, rows: SpeakingRows, ranking: Tensor) -> tuple[Tensor, Tensor]:
+        """The two figures when tokens are removed in the order of a ranking (N,)."""
+        return self.pair(erase(self.scope.model, rows.state, rows.classes, ranking))
 
     def look_at(self, rows: SpeakingRows, texts: np.ndarray) -> None:
         """Whatever else is to be done with rows of these texts (R,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -20,6 +20,7 @@ from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
 from splade.tasks import Batch, Task, read
+from splade.training.interrupt import Interrupted
 
 SAMPLE_TEXTS = 256
 """Texts that slow measures look at, a fixed sample; the number used is in the results."""
@@ -97,6 +98,7 @@ def evaluate(
     seed: int = 0,
     progress: Progress = no_progress,
     memory: Memory | None = None,
+    only_chosen: bool = False,
 ) -> Evaluation:
     """Measure a model on a split.
 
@@ -105,8 +107,8 @@ def evaluate(
         references: what the model is compared with.
         seed: draws random tokens and pairs, never texts.
         progress: shows how far it has come.
-        memory: what was measured before of the same model on the same data, which is not measured again, and is told
-            again whether or not it was asked for.
+        memory: what was measured before of the same model on the same data, which is not measured again.
+        only_chosen: leave out what is remembered of measures that were not asked for.
     """
     model.eval()
     rows, _ = sampled(len(task), config.max_samples)
@@ -115,26 +117,48 @@ def evaluate(
     chosen = chosen_measures(config, task.name)
     for measure in chosen:
         measure.check(scope)
-    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in measures_for(task.name)}
+    told = chosen if only_chosen else measures_for(task.name)
+    remembered = {measure: memory.recall(measure, scope) if memory else None for measure in told}
     instances = {
         measure: _instance(measure, scope, memory)
         for measure, result in remembered.items()
         if result is not None or (measure in chosen and measure.is_wanted(scope))
     }
-    new = [instance for measure, instance in instances.items() if remembered[measure] is None]
+    results = {measure: result for measure, result in remembered.items() if result is not None}
+    try:
+        _take(scope, [one for measure, one in instances.items() if measure not in results], results, memory)
+    except KeyboardInterrupt:
+        if memory is None:
+            raise
+        raise Interrupted(
+            _kept([measure for measure in instances if measure in chosen], results, memory, scope)
+        ) from None
+    findings = [said for measure, instance in instances.items() for said in instance.findings(results[measure])]
+    return Evaluation(scope, {measure: results[measure] for measure in instances}, findings)
+
+
+def _take(
+    scope: Scope, new: Sequence[Measure[Any]], results: dict[type[Measure[Any]], Any], memory: Memory | None
+) -> None:
+    """Take measures, and keep what each has found as soon as it is there."""
     if new:
-        with progress("evaluating", len(task)) as advance:
+        with scope.progress("evaluating", len(scope.task)) as advance:
             _feed(scope, new, advance)
-    results: dict[type[Measure[Any]], Any] = {}
-    findings: list[str] = []
-    for measure, instance in instances.items():
-        results[measure] = remembered[measure]
-        if results[measure] is None:
-            results[measure] = instance.result()
-            if memory:
-                memory.keep(measure, scope, results[measure])
-        findings += instance.findings(results[measure])
-    return Evaluation(scope, results, findings)
+    for instance in new:
+        found = instance.result()
+        if memory:
+            memory.keep(type(instance), scope, found)
+        results[type(instance)] = found
+
+
+def _kept(
+    wanted: Sequence[type[Measure[Any]]], done: Collection[type[Measure[Any]]], memory: Memory, scope: Scope
+) -> str:
+    """What is left of a measurement that was stopped."""
+    kept = f"{sum(measure in done for measure in wanted):,} of {len(wanted):,} measures"
+    parts = {measure.name: memory.parts(measure, scope).count() for measure in wanted if measure not in done}
+    begun = [f"{count:,} part{'s' * (count > 1)} of '{name}'" for name, count in parts.items() if count]
+    return f"Stopped while measuring; kept: {', '.join([kept, *begun])}."
 
 
 def _instance(measure: type[Measure[Any]], scope: Scope, memory: Memory | None) -> Measure[Any]:

@@ -6,13 +6,12 @@ An explanation that stays as it was is one of the text and not of the model (Ade
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from splade.evaluation.estimate import Estimate, beside_estimate, estimates
+from splade.evaluation.estimate import beside_estimate, estimates
 from splade.evaluation.figure import (
     COSINE,
     SHARE,
@@ -29,6 +28,7 @@ from splade.evaluation.figure import (
 )
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.evaluation.randomised import randomised_models
+from splade.evaluation.sanity_result import SanityResult, Stage, what_stays
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
@@ -39,35 +39,6 @@ DRAWS = 3
 
 FEWEST = 3
 """Positions that a rank correlation needs: of two it is 1 or −1."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Explanations of the randomised model against those of the model; None: no text has enough to compare."""
-
-    size: Estimate | None
-    """Rank correlation of |contribution| over the positions of a text that the model's own explanation names."""
-    signed: Estimate | None
-    """The same of contributions with their sign."""
-    size_everywhere: Estimate | None
-    """The same of |contribution| over all positions of a text: it also asks which are silent."""
-    same_class: float
-    """Share of rows that the randomised model gives the same class."""
-    silent: float
-    """Share of texts at which it explains nothing; their rank correlation counts as 0."""
-
-
-@dataclass(frozen=True)
-class SanityResult:
-    """How much of the explanations is left."""
-
-    stages: dict[str, Stage]
-    """By what was randomised last, the head first, then additionally the layers from the top."""
-    whole: Stage
-    """The last of them: head and all layers."""
-    texts: int
-    """Compared."""
-    draws: int
 
 
 KINDS = {
@@ -131,8 +102,20 @@ class Sanity(Measure[SanityResult]):
             "Rank correlation of contributions with those of the model with head and layers shuffled; 0: unrelated.",
             COSINE,
             better="lower",
+            headline=True,
             column="sanity",
             beside=beside_estimate("sanity.whole.signed", COSINE),
+        ),
+        Figure(
+            "sanity.whole.size_everywhere.mean",
+            "likeness of sizes, silent words too",
+            "The same of contributions without their sign over all words of a text: what stays is owed to which words "
+            "may speak, and to no training.",
+            COSINE,
+            better="lower",
+            headline=True,
+            column="sanity_everywhere",
+            beside=beside_estimate("sanity.whole.size_everywhere", COSINE),
         ),
         Figure(
             "sanity.whole.size.mean",
@@ -190,6 +173,9 @@ class Sanity(Measure[SanityResult]):
         }
         texts = sum(len(batch.rows) for batch, _, _ in self._batches)
         return SanityResult(found, list(found.values())[-1], texts, DRAWS)
+
+    def findings(self, result: SanityResult) -> list[str]:
+        return what_stays(result)
 
     def _draw(self, number: int) -> dict[str, list[list[float | None]]]:
         """Of each stage, a list a text: the three correlations, the share of rows given the same class, and whether

@@ -32,8 +32,9 @@ class Separation(Measure[SeparationResult]):
     title = "Separation"
     about = (
         "How alike the words behind two predictions are: low between labels and higher within one means that each "
-        "label has reasons of its own. With two labels a word for one is a word against the other, so the cosine is "
-        "below 0 for any model; that of sizes asks whether the same words matter, whichever way they speak."
+        "label has reasons of its own.{classification: With two labels a word for one is a word against the other, so "
+        "the cosine is below 0 for any model.} The cosine of sizes asks whether the same words matter, whichever way "
+        "they speak."
     )
     section = "separation"
     figures = (

@@ -2,7 +2,7 @@
 
 from splade.explainers.activations import Activations
 from splade.explainers.attention import Attention
-from splade.explainers.chance import Empty, Random
+from splade.explainers.chance import CHANCE_DRAWS, Empty, Random
 from splade.explainers.content_words import ContentWords
 from splade.explainers.dla import DLA
 from splade.explainers.explainer import EXPLAINERS, Explainer, ExplainerParts, WordScores
@@ -16,6 +16,7 @@ from splade.explainers.tfidf import TfIdf
 from splade.explainers.word_text import WordText
 
 __all__ = [
+    "CHANCE_DRAWS",
     "DLA",
     "EXPLAINERS",
     "Activations",

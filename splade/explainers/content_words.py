@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from splade.data.stop_words import STOP_WORDS
+from splade.explainers.chance import text_generator
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
 from splade.explainers.subject import Subject
 from splade.explainers.word_text import WordText
@@ -21,11 +22,11 @@ class ContentWords(Explainer):
     """
 
     title = "no stop words"
-    draws = True
+    by_chance = True
 
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
-        generator = np.random.default_rng(self.parts.seed)
-        return [WordScores(_is_content(text) + generator.random(len(text))) for text in texts]
+        seed = self.parts.seed
+        return [WordScores(_is_content(text) + text_generator(seed, text).random(len(text))) for text in texts]
 
 
 def _is_content(text: WordText) -> np.ndarray:

@@ -23,6 +23,7 @@ class DLA(Explainer):
 
     title = "DLA (ours)"
     by_words = True
+    in_logits = True
 
     @torch.no_grad()
     def explain(self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]) -> list[WordScores]:
@@ -44,7 +45,7 @@ class DLA(Explainer):
     def explain_documents(
         self, subject: Subject, texts: Sequence[WordText], classes: Sequence[int]
     ) -> list[np.ndarray]:
-        """Exact for documents too: all their windows are decided on together."""
+        """Exact for documents too: their logit is the mean of their windows' logits, which are sums of words."""
         assert is_lexical(subject.model)
         found: dict[int, np.ndarray] = {}
         for batch in read_documents(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -78,13 +78,20 @@ class Explainer(ABC):
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     """How a table calls it; empty: by its name."""
-    draws: ClassVar[bool] = False
-    """Whether another seed may give other scores."""
+    by_chance: ClassVar[bool] = False
+    """Whether its order of words is drawn: what it is worth is then the mean over several draws."""
+    in_logits: ClassVar[bool] = False
+    """Whether a score is what a word does to the logit explained, in its unit, and not a size of another kind."""
     by_words: ClassVar[bool] = False
     """Whether it explains only models that decide by words: ours."""
 
     def __init__(self, parts: ExplainerParts):
         self.parts = parts
+
+    def other_seeds(self, seeds: int) -> Iterator[Explainer]:
+        """The same explainer with other seeds, one fewer than `seeds`, of which its own is the first."""
+        for further in range(1, seeds):
+            yield type(self)(replace(self.parts, seed=self.parts.seed + further))
 
     def readings(self, words: int) -> int:
         """About how often it has a whole text of so many words read, forward or backward: what it costs."""

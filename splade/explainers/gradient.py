@@ -38,6 +38,7 @@ class GradientTimesInput(Explainer):
     """score(w) = Σ e(w)·∂logit/∂e(w) over the embeddings of the word's pieces."""
 
     title = "gradient × input"
+    in_logits = True
 
     def readings(self, words: int) -> int:
         return 2

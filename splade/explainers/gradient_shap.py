@@ -23,7 +23,7 @@ class GradientShap(Explainer):
     """
 
     title = "GradientSHAP"
-    draws = True
+    in_logits = True
 
     def readings(self, words: int) -> int:
         return 2 * self.parts.steps + 1

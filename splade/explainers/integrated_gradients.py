@@ -28,6 +28,7 @@ class IntegratedGradients(Explainer):
     """
 
     title = "integrated gradients"
+    in_logits = True
 
     def readings(self, words: int) -> int:
         return 2 * self.parts.steps + 1
@@ -72,6 +73,7 @@ class IntegratedGradientsL2(IntegratedGradients):
     """The length of the same vector in the place of its sum: it has no sign, and adds up to nothing."""
 
     title = "integrated gradients, L2"
+    in_logits = False
 
     def _explain(self, subject: Subject, batch: ReadBatch, target: int) -> WordScores:
         scores, _ = self._integrate(subject, batch, target)

@@ -27,7 +27,7 @@ class Lime(Explainer):
     """
 
     title = "LIME"
-    draws = True
+    in_logits = True
 
     def readings(self, words: int) -> int:
         return self.parts.lime_samples // 2  # of which half the words are there
@@ -60,7 +60,11 @@ class Lime(Explainer):
         from lime.lime_text import LimeTextExplainer  # slow to load, and needed by this explainer alone
 
         explainer = LimeTextExplainer(
-            split_expression=r"\s+", bow=False, mask_string="", feature_selection="none", random_state=self.parts.seed
+            split_expression=r"\s+",
+            bow=False,
+            mask_string="",
+            feature_selection="none",
+            random_state=self.parts.seed % 2**32,
         )
         found = explainer.explain_instance(
             " ".join(map(str, range(count))),

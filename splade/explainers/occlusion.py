@@ -23,6 +23,8 @@ class Occlusion(Explainer):
     would tell us nothing. Words are deleted where a tokenizer has no mask token.
     """
 
+    in_logits = True
+
     def readings(self, words: int) -> int:
         return words + 1
 

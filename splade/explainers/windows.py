@@ -2,7 +2,7 @@
 
 A word that two windows show gets the score of the one in which it stands farther from a cut, as everywhere
 (`splade.data.words`); a mean of both would count a reading at the very edge as much as one in full view. Our own models
-do better, they decide on all windows together (`splade.tasks.documents`).
+do the same within one reading, so that the sum stays exact (`splade.tasks.documents`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.data.text_windows import FIRST_WORD
 from splade.data.words import WordWindow, word_windows
 from splade.explainers.subject import Subject
 from splade.explainers.word_text import WordText
 from splade.models.protocol import is_lexical
 from splade.tasks.documents import WINDOWS_OVERLAP, read_documents
-
-FIRST_WORD = 2
-"""Tokens kept free in a window: at the beginning of a text, with no space before it, a word may have more pieces."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def read_and_explain(subject: Subject, documents: Sequence[WordText], labels: np
     found = DocumentScores(np.zeros((len(documents), len(subject.model.labels))), [*nothing], [*nothing])
     words = [document.words for document in documents]
     for batch in read_documents(subject.model, words, subject.batch_size, subject.max_length):
-        logits = batch.state.logits
+        logits = batch.logits
         found.logits[batch.rows] = logits.float().cpu().numpy()
         given = torch.from_numpy(labels[batch.rows]).to(logits.device)
         for scores, classes in ((found.predicted, logits.argmax(-1)), (found.label, given)):
@@ -108,12 +106,12 @@ def read_and_explain(subject: Subject, documents: Sequence[WordText], labels: np
 
 @torch.no_grad()
 def document_logits(subject: Subject, documents: Sequence[WordText]) -> Tensor:
-    """(N, C) logits of documents of any length: of our own models those of all windows together, else the mean."""
+    """(N, C) logits of documents of any length: the mean of those of their windows."""
     out = torch.zeros(len(documents), len(subject.model.labels))
     if is_lexical(subject.model):
         words = [document.words for document in documents]
         for batch in read_documents(subject.model, words, subject.batch_size, subject.max_length):
-            out[batch.rows] = batch.state.logits.float().cpu()
+            out[batch.rows] = batch.logits.float().cpu()
         return out
     windows = DocumentWindows.cut(subject, documents)
     document = torch.tensor(windows.repeat(range(len(documents))))

@@ -36,8 +36,6 @@ class SparseSequence:
     groups: Tensor | None = None
     """(B, L) the number of the row that each position speaks for, −1 for none; every row has a position, and rows
     follow one another as their first positions do. None: a row a text."""
-    texts: Tensor | None = None
-    """(B,) the number of the text that each line of the batch is a window of, ascending from 0; None: a text a line."""
 
     @property
     def asked(self) -> Tensor | None:
@@ -49,15 +47,14 @@ class SparseSequence:
         """(B·L,) the row of each position; −1 at padding, and where nobody asked."""
         if self.groups is not None:
             return self.groups.flatten()
-        lines = torch.arange(len(self.input_ids), device=self.input_ids.device) if self.texts is None else self.texts
+        lines = torch.arange(len(self.input_ids), device=self.input_ids.device)
         return torch.where(self.attention_mask > 0, lines[:, None], -1).flatten()
 
     @cached_property
     def num_rows(self) -> int:
-        numbers = self.texts if self.groups is None else self.groups
-        if numbers is None:
+        if self.groups is None:
             return len(self.input_ids)
-        return int(numbers.max()) + 1 if numbers.numel() else 0
+        return int(self.groups.max()) + 1 if self.groups.numel() else 0
 
     def active_pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """Position b·L + l, column and value (N,) of all activations above zero; one may be there several times."""

@@ -14,14 +14,20 @@ import torch.nn.functional as F
 from pydantic import dataclasses as checked
 from torch import Tensor, nn
 
+from splade.config.numbers import Flag
 from splade.config.variants import SETTINGS
 from splade.models.sparse import SparseRows
 from splade.registry import Registry
 
 HEADS: Registry[type[Head]] = Registry("head")
 
-# Start of the first layer's bias: every unit begins open, so that the head begins as a linear map of the words.
+# Start of the first layer's bias, where it has one: every unit begins open, so that the head begins as a linear map of
+# the words.
 INITIAL_BIAS = 0.1
+
+# Spread of the tied head's mixing matrix at the start, where units have no bias: at zero none would ever open. A word
+# training never met then says next to nothing, as its neighbours in meaning were trained.
+INITIAL_MIX = 0.02
 
 # Length of a word's embedding in the tied head: the sum over a sentence's few dozen active words of value ~2 is then
 # about as large as a backbone's hidden state, for which the learning rates are made. Making the sum equally long on all
@@ -102,22 +108,39 @@ class Head(nn.Module, ABC):
         """Logits (R, C), and the affine map that gives them."""
 
 
+@checked.dataclass(config=SETTINGS, frozen=True)
+class MLPSettings:
+    """What is said where no word says anything."""
+
+    hidden_bias: Flag = True
+    """Whether the head's hidden units have a bias of their own. Without it, what no word adds to a logit is one number
+    for all texts, the prior, and an empty text gets just that; with it, as in the paper, it depends on which units the
+    words open, and so sides with them."""
+
+
 @HEADS.register("relu_mlp")
 class ReluMLP(Head):
     """Linear(V, H) → ReLU → Linear(H, C), in float32.
 
     With D = 1[W₁s + b₁ > 0]:  W_eff = W₂·diag(D)·W₁ and b_eff = W₂·diag(D)·b₁ + b₂ (Balestriero & Baraniuk, 2018).
+    Without b₁ (`hidden_bias`), b_eff = b₂ for every input: the prior.
 
     The output layer is centred over the classes (W₂ − mean_c W₂, b₂ alike). No probability changes by it, because
     softmax ignores what all logits share; but a contribution then says what a word does for one class *rather than
     the others*, and with two classes the reasons for one are exactly the reasons against the other.
     """
 
-    def __init__(self, parts: HeadParts):
+    Settings = MLPSettings
+
+    def __init__(self, parts: HeadParts, settings: MLPSettings):
         super().__init__()
-        # W₁ᵀ: a row a token, read only where active. It starts at zero: a word training never met says nothing.
-        self.words = nn.Parameter(_with_senses(torch.zeros(parts.vocab_size, parts.hidden_size), parts.sense_of))
-        self.bias = nn.Parameter(torch.full((parts.hidden_size,), INITIAL_BIAS))
+        # W₁ᵀ: a row a token, read only where active. With a bias it starts at zero: a word training never met says
+        # nothing; without one, no unit would ever open, and such a word says next to nothing.
+        words = torch.zeros(parts.vocab_size, parts.hidden_size)
+        if not settings.hidden_bias:
+            words.normal_(0, INITIAL_SPREAD)
+        self.words = nn.Parameter(_with_senses(words, parts.sense_of))
+        self.bias = _hidden_bias(parts.hidden_size, settings)
         self.out = nn.Linear(parts.hidden_size, parts.num_classes)
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
@@ -135,9 +158,10 @@ class TiedMLP(Head):
     that only counts tokens) and its rows scaled to EMBEDDING_NORM.
     """
 
+    Settings = MLPSettings
     words: Tensor
 
-    def __init__(self, parts: HeadParts):
+    def __init__(self, parts: HeadParts, settings: MLPSettings):
         super().__init__()
         embeddings, width = parts.embeddings, parts.embeddings.shape[1]
         table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
@@ -146,7 +170,9 @@ class TiedMLP(Head):
         if self.sense_of:  # a further sense is its token's embedding and an offset of its own
             self.offset = nn.Parameter(SENSE_DIFFERENCE * torch.randn(len(self.sense_of), width))
         self.mix = nn.Parameter(torch.zeros(width, parts.hidden_size))  # A; at zero no word says anything
-        self.bias = nn.Parameter(torch.full((parts.hidden_size,), INITIAL_BIAS))
+        if not settings.hidden_bias:
+            nn.init.normal_(self.mix, 0, INITIAL_MIX)
+        self.bias = _hidden_bias(parts.hidden_size, settings)
         self.out = nn.Linear(parts.hidden_size, parts.num_classes)
 
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
@@ -229,12 +255,18 @@ def _length(x: Tensor, dim: int) -> Tensor:
     return torch.linalg.vector_norm(x, dim=dim).clamp(min=SHORTEST)
 
 
-def _after_first_layer(total: Tensor, bias: Tensor, out: nn.Linear) -> tuple[Tensor, Tensor, Tensor]:
+def _hidden_bias(units: int, settings: MLPSettings) -> nn.Parameter | None:
+    """b₁ (H,)."""
+    return nn.Parameter(torch.full((units,), INITIAL_BIAS)) if settings.hidden_bias else None
+
+
+def _after_first_layer(total: Tensor, bias: Tensor | None, out: nn.Linear) -> tuple[Tensor, Tensor, Tensor]:
     """From W₁s (R, H): logits (R, C), derivative of each logit with respect to W₁s (R, C, H), and b_eff (R, C)."""
-    pre = total + bias  # (R, H)
+    pre = total if bias is None else total + bias  # (R, H)
     weight = out.weight - out.weight.mean(0)  # (C, H): centred over the classes
     centred_bias = out.bias - out.bias.mean()  # (C,)
     logits = F.linear(F.relu(pre), weight, centred_bias)
     open_units = (pre > 0).to(pre.dtype)  # (R, H): D, constant on the region
     upstream = open_units[:, None, :] * weight  # (R, C, H)
-    return logits, upstream, upstream @ bias + centred_bias
+    b_eff = centred_bias.expand_as(logits) if bias is None else upstream @ bias + centred_bias
+    return logits, upstream, b_eff

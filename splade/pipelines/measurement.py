@@ -40,6 +40,7 @@ def evaluate_model(
     references: References,
     console: Console,
     memory: Memory | None = None,
+    only_chosen: bool = False,
 ) -> dict[str, Any]:
     """The figures of `splade.evaluation.run.evaluate` as the JSON of `results.json`, with the words that are shut."""
     evaluation = evaluate(
@@ -51,6 +52,7 @@ def evaluate_model(
         seed=config.seed,
         progress=partial(progress_bar, console),
         memory=memory,
+        only_chosen=only_chosen,
     )
     removed = model.suppressed_words
     return evaluation.to_json() | ({"removed_tokens": removed} if removed else {})

@@ -82,10 +82,9 @@ def prepare(
     if backbone.notice:
         _say(console, backbone.notice)
     max_length = min(config.data.max_length, backbone.max_length)
-    train, validation, test = (
-        TASKS.get(config.task)(split, tokenizer, max_length, dataset.label_names)
-        for split in (dataset.train, dataset.validation, dataset.test)
-    )
+    train, validation, test = _tasks(config, dataset, tokenizer, max_length)
+    if config.data.long_texts == "windows":
+        _say(console, f"In windows: {len(train):,} training and {len(validation):,} validation texts")
     batch_size = config.training.batch_size or choose_batch_size(backbone, max_length)
     backbone.to(accelerator.device)
     if not config.model.train_embeddings:
@@ -112,6 +111,20 @@ def prepare(
     return PreparedRun(
         config, dataset, model, train, validation, test, batch_size, trainer, accelerator, notes, seconds
     )
+
+
+def _tasks(
+    config: Config, dataset: Dataset[TextSplit | TaggedSplit], tokenizer: PreTrainedTokenizerFast, max_length: int
+) -> tuple[Task, Task, Task]:
+    """What trains, validates and tests; long texts learn as `data.long_texts` says."""
+    kind = TASKS.get(config.task)
+    learned_from = [dataset.train, dataset.validation]
+    if config.data.long_texts == "windows":
+        learned_from = [kind.divide(split, tokenizer, max_length) for split in learned_from]
+    train, validation, test = (
+        kind(split, tokenizer, max_length, dataset.label_names) for split in (*learned_from, dataset.test)
+    )
+    return train, validation, test
 
 
 def _say(console: Console, *lines: str) -> None:

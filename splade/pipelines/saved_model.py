@@ -17,9 +17,9 @@ from splade.config.named import named_by_overrides, named_in_file
 from splade.config.schema import Config
 from splade.data.loader import load_dataset, load_test_split
 from splade.errors import BackboneError, ConfigError, DataError
-from splade.evaluation.measure import References
-from splade.evaluation.measures import MEASURES
+from splade.evaluation.measure import Measure, References
 from splade.evaluation.memory import Memory, remove_measured
+from splade.evaluation.run import chosen_measures
 from splade.models.backbone import Backbone
 from splade.models.folder import file_hash, saved_hash
 from splade.models.lexical_sae import LexicalSAE
@@ -71,13 +71,15 @@ def evaluate_saved(
     """The figures of the model in a folder, as the JSON of `results.json`, on the test split of its training.
 
     `config` and `overrides` change settings of the data and of the measurement, `file` is test data of one's own. What
-    was measured before of the same model, data and settings is remembered, unless it is to be measured `anew`.
+    was measured before of the same model, data and settings is remembered, unless it is to be measured `anew`; figures
+    of measures that were not asked for are left out.
     """
     model = LexicalSAE.from_pretrained(folder)
     settings, max_length = measurement_settings(model, folder, config, overrides, file)
     numbered = model.record.get("numbered_labels") is True
     test = load_test_split(settings.data, settings.seed, model.labels, model.task, numbered)
     task = TASKS.get(model.task)(test, model.tokenizer, max_length, model.labels)
+    again = chosen_measures(settings.evaluation, task.name) if anew else []
     left_out: list[str] = []
     results = evaluate_model(
         model,
@@ -85,7 +87,8 @@ def evaluate_saved(
         settings,
         references=_references(folder, model, settings, left_out),
         console=console or Console(quiet=True),
-        memory=_memory(folder, model, task, max_length, anew),
+        memory=_memory(folder, model, task, max_length, again),
+        only_chosen=True,
     )
     notes = [*test.notes, *task.cut_note("test", max_length), *left_out]
     return results | {"task": model.task, "notes": [*notes, *results["findings"]]}
@@ -128,16 +131,20 @@ def _references(folder: Path, model: LexicalSAE, settings: Config, left_out: lis
     return references
 
 
-def _memory(folder: Path, model: LexicalSAE, task: Task, max_length: int, anew: bool) -> Memory | None:
-    """Where what is measured of a saved model is remembered: a folder a model and split, of the user's cache."""
+def _memory(
+    folder: Path, model: LexicalSAE, task: Task, max_length: int, again: Sequence[type[Measure[Any]]]
+) -> Memory | None:
+    """Where what is measured of a saved model is remembered: a folder a model and split, of the user's cache.
+
+    What some measures have left there is gone, whatever the settings, since they are to be taken `again`.
+    """
     saved, data = saved_hash(folder), data_hash(task, max_length)
     place = cache_folder() / "measures" / f"{saved[:16]}-{data[:16]}"
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError:  # a user without a home is measured for all the same
         return None
-    if anew:
-        remove_measured(place, MEASURES.names())
+    remove_measured(place, [measure.name for measure in again])
     measured = json.dumps(
         [saved, model.topk_per_position, splade.__version__]
     )  # what is saved may be capped when asked

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from splade.evaluation.measure import Declared
 from splade.evaluation.measures import declared
-from splade.reporting.sections import spoken
+from splade.reporting.sections import spoken_of_any
 
 BEGIN, END = "<!-- measures: begin -->", "<!-- measures: end -->"
 """The lines of a page between which the table stands."""
@@ -28,7 +28,7 @@ def keys_table() -> str:
 
 def _row(key: str, one: type[Declared], better: str, meaning: str) -> str:
     tasks = one.tasks or ()
-    cells = (f"`{key}`", ", ".join(tasks), better, spoken(meaning, {"task": tasks[0] if tasks else None}))
+    cells = (f"`{key}`", ", ".join(tasks), better, spoken_of_any(meaning, {"task": tasks[0] if tasks else None}))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

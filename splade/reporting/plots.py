@@ -15,6 +15,9 @@ from splade.reporting.svg import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, dr
 MAX_POINTS = 400
 """Points a curve keeps. More cannot be seen at this size and would make the page heavy."""
 
+DOT, DOT_OPACITY = 14, 0.75
+"""Area in square points, and opacity, of a dot: one alone must be seen on a phone, on white and on black."""
+
 LOSS_TERMS = {
     "ce": ("cross-entropy", BLUE),
     "completeness": ("completeness", ORANGE),
@@ -110,7 +113,7 @@ def _scatter(content: Scatter) -> Callable[[Axes], None]:
             axes.plot(ends, ends, color=ORANGE, linestyle="--", linewidth=1.2, label=content.diagonal)
             axes.legend(fontsize=8)
         across, up = zip(*content.dots, strict=True)
-        axes.scatter(across, up, s=7, color=BLUE, alpha=0.45, linewidths=0)
+        axes.scatter(across, up, s=DOT, color=BLUE, alpha=DOT_OPACITY, linewidths=0)
         axes.set_xlabel(content.x)
         axes.set_ylabel(content.y)
 

@@ -100,6 +100,7 @@ def write_report(
     )
     environment.filters |= {
         "sentence": sentence_case,
+        "whole": whole_numbers,
         "opacity": lambda share: round(STRONGEST * share, 3),
         "anchor": lambda title: re.sub(r"\W+", "-", title.lower()).strip("-"),
     }
@@ -127,6 +128,12 @@ def write_report(
 def sentence_case(text: str) -> str:
     """A title as it begins a line."""
     return text[:1].upper() + text[1:]
+
+
+def whole_numbers(text: str) -> str:
+    """A text in which no line may end between a number and its unit, nor between the ends of an interval."""
+    spaces = r"(?<=\d) (?=%)|(?<=[\d%]) (?=to [-\d])|(?<=[\d%] to) (?=[-\d])"
+    return re.sub(spaces, "\u00a0", text)
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,11 @@ class Task(ABC):
         """What the data say of an example whose answer, as `explain_rows` gives it, is wrong; None: it is right, or the
         data say nothing."""
 
+    @staticmethod
+    @abstractmethod
+    def divide(split: Any, tokenizer: Any, max_length: int) -> Any:
+        """A split whose long examples train in windows, as `data.long_texts` asks for."""
+
     @classmethod
     @abstractmethod
     def unlabelled(cls, examples: Sequence[Any], model: LexicalSAE) -> Task:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from splade.attribution.prediction import Prediction
 from splade.attribution.summands import Summands
 from splade.data.batching import collate, encode_texts
 from splade.data.given import BATCH_SIZE, Given, given_texts
+from splade.data.text_windows import divide_texts
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
@@ -34,6 +36,10 @@ class ClassificationTask(Task):
         self.labels = np.asarray(split.labels, dtype=np.int64)
         self.label_names = list(label_names)
         self.pad_id = tokenizer.pad_token_id or 0
+
+    @staticmethod
+    def divide(split: TextSplit, tokenizer: Any, max_length: int) -> TextSplit:
+        return divide_texts(split, tokenizer, max_length)
 
     @classmethod
     def unlabelled(cls, examples: Sequence[str], model: LexicalSAE) -> ClassificationTask:

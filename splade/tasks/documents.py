@@ -1,11 +1,16 @@
 """Documents longer than a model reads, in overlapping windows: decided on as a whole, every word with its exact score.
 
-The backbone reads a document window by window. A word that two windows show counts in the one in which it stands
-farther from a cut, where the backbone sees more of what is around it, as for a tagger (`splade.data.words`). All that
-comes after the backbone then works as for a short text: the positions of all windows are pooled into one sparse row,
-and the head decides on it once. So no word counts twice, the scores of the words and the bias still add up to the
-logit, and a text that fits into one window gets just the logits and scores it has anyway. (The mean of the windows'
-logits would be another way to decide; then words that two windows show would have to count twice for the sum to hold.)
+The backbone reads a document window by window, and the head decides on each; the logit of the document is the mean of
+its windows' logits. A word that two windows show speaks in the one in which it stands farther from a cut, where the
+backbone sees more of what is around it, as for a tagger (`splade.data.words`), and in the other it is context only. So
+no word counts twice, and
+
+    logit[c] = 1/N · Σ_windows (Σ_j s[j]·W_eff[c, j] + b_eff[c])
+
+is a sum of words again. A text that fits into one window gets just the logits and scores it has anyway. (Pooling the
+positions of all windows into one sparse row would be exact too, but a head trained on a page is no judge of a book:
+on 67 validation reviews of ERASER, an SST-2 model in windows of 64 tokens was right on 76 % that way, on 84 % by the
+mean.)
 """
 
 from __future__ import annotations
@@ -37,16 +42,29 @@ class DocumentBatch:
     rows: list[int]
     """(R,) which of the documents these are, ascending."""
     state: CircuitState
-    """A row a document."""
+    """A row a window."""
+    document: Tensor
+    """(N,) the document of each window, from 0 to R − 1, ascending."""
     words: Tensor
-    """(B·L,) the word at each position of the windows, counted over the documents end to end; −1: none."""
+    """(N·L,) the word at each position of the windows, counted over the documents end to end; −1: none."""
     lengths: list[int]
     """(R,) words of each document."""
+
+    @property
+    def logits(self) -> Tensor:
+        """(R, C)."""
+        return self._mean(self.state.logits)
+
+    @property
+    def bias(self) -> Tensor:
+        """(R, C) what no word adds to the logits."""
+        return self._mean(self.state.b_eff)
 
     def word_scores(self, classes: Tensor) -> list[np.ndarray]:
         """What each word (W,) of each document adds to the logit of its class, `classes` (R,), by which it is exact:
         the scores of a document's words and the bias are the logit, but for what arose at no word."""
-        return self.sum_words(compute_attribution_tensor(self.state, classes))
+        totals = self.sum_words(compute_attribution_tensor(self.state, classes[self.document]))
+        return [total / windows for total, windows in zip(totals, self._windows.tolist(), strict=True)]
 
     @torch.no_grad()
     def sum_words(self, rows: SparseRows) -> list[np.ndarray]:
@@ -57,6 +75,16 @@ class DocumentBatch:
         scores = value.new_zeros(sum(self.lengths), dtype=torch.float64)
         scores.index_add_(0, word[inside], value[inside].double())
         return np.split(scores.cpu().numpy(), np.cumsum(self.lengths)[:-1])
+
+    @property
+    def _windows(self) -> Tensor:
+        """(R,) how many each document has."""
+        return self.document.bincount(minlength=len(self.rows))
+
+    def _mean(self, values: Tensor) -> Tensor:
+        """(R, C) of values (N, C) of windows."""
+        total = values.new_zeros(len(self.rows), values.shape[1]).index_add(0, self.document, values)
+        return total / self._windows[:, None]
 
 
 @torch.no_grad()
@@ -81,9 +109,9 @@ def read_documents(
 def _read(
     model: LexicalModel, encoded: EncodedWords, rows: list[int], windows: list[np.ndarray], lengths: list[int]
 ) -> DocumentBatch:
-    texts = np.repeat(np.arange(len(rows)), [len(own) for own in windows])  # (B,): the document of each window
-    ids, mask = collate(encoded, np.concatenate(windows), model.tokenizer.pad_token_id or 0)  # (B, L)
-    starts = (np.cumsum(lengths) - lengths)[texts]  # (B,)
+    document = np.repeat(np.arange(len(rows)), [len(own) for own in windows])  # (N,)
+    ids, mask = collate(encoded, np.concatenate(windows), model.tokenizer.pad_token_id or 0)  # (N, L)
+    starts = (np.cumsum(lengths) - lengths)[document]  # (N,)
     words = torch.full_like(ids, -1)
     for number, window in enumerate(np.concatenate(windows)):
         word = encoded.word[encoded.offsets[window] : encoded.offsets[window + 1]].astype(np.int64)
@@ -91,5 +119,5 @@ def _read(
     special = model.vocabulary.special.cpu()[ids]
     speaks = mask * ((words >= 0) | special)  # the backbone reads the context that others decide on; it has no say here
     ids, mask, speaks, words = (each.to(model.device) for each in (ids, mask, speaks, words))
-    sequence = replace(model(ids, mask), attention_mask=speaks, texts=torch.from_numpy(texts).to(model.device))
-    return DocumentBatch(rows, model.classify(sequence, mask), words.flatten(), lengths)
+    state = model.classify(replace(model(ids, mask), attention_mask=speaks), mask)
+    return DocumentBatch(rows, state, torch.from_numpy(document).to(model.device), words.flatten(), lengths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,6 +46,11 @@ class TaggingTask(Task):
         self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
         firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
         self._sizes = np.diff(firsts[self.encoded.offsets])  # (W,): words that each window decides
+
+    @staticmethod
+    def divide(split: TaggedSplit, tokenizer: Any, max_length: int) -> TaggedSplit:
+        """Itself: sentences are always read in windows."""
+        return split
 
     @classmethod
     def unlabelled(cls, examples: Sequence[Sequence[str]], model: LexicalSAE) -> TaggingTask:

@@ -11,7 +11,10 @@ STOP_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C was pressed or SIGTERM sent; what was learned so far is saved."""
+    """Ctrl-C was pressed or SIGTERM sent; what was learned or measured so far is saved."""
+
+    advice = "Go on with the same command (train: with --resume, in the place of --overwrite if given)."
+    """How to go on; a command that knows better says so."""
 
 
 @contextmanager

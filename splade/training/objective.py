@@ -1,5 +1,5 @@
 """What is minimised: cross-entropy in the warm-up, then the circuit objective plus λ times cross-entropy; in both, the
-dense teacher's loss where a recipe has one, and the anchor's where one is asked for."""
+dense teacher's loss and that of deletion where a recipe has them, and the anchor's where one is asked for."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel, Model, is_lexical
 from splade.models.state import CircuitState
 from splade.training.anchors import Anchor
+from splade.training.deletion import DeletionLoss
 from splade.training.distillation import DenseTeacher
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
 from splade.training.uncertainty import UncertaintyWeights
 
-TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "anchor", "active", "correct")
+TERMS = ("ce", *CIRCUIT_LOSSES, "guide", "anchor", "deletion", "active", "correct")
 """What is reported of a step, by the names that `metrics.jsonl` has."""
 
 
@@ -74,6 +75,8 @@ class Objective(nn.Module):
         self.uncertainty = UncertaintyWeights(self.recipe.circuit_losses) if self.recipe.uncertainty else None
         taught = self.recipe.distillation and config.loss_weights.guide and width
         self.guide = DenseTeacher(width, num_classes) if taught else None
+        deletes = self.recipe.deletion and config.loss_weights.deletion and width
+        self.deletion = DeletionLoss(config) if deletes else None
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies
 
@@ -113,6 +116,9 @@ class Objective(nn.Module):
         if self.anchor is not None and sequence is not None:
             terms["anchor"] = self.anchor(sequence, state, labels)
             loss = loss + self.config.loss_weights.anchor * terms["anchor"].sum()
+        if self.deletion is not None and sequence is not None and is_lexical(model) and state.read_from is None:
+            terms["deletion"] = self.deletion(model, sequence, state, labels)
+            loss = loss + self.config.loss_weights.deletion * terms["deletion"].sum()
         sums = torch.stack([terms[name].detach().sum() if name in terms else ce.new_zeros(()) for name in TERMS])
         return loss, Totals(sums, len(labels))
 

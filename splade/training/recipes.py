@@ -30,6 +30,8 @@ class Recipe:
     """Help for under-active tokens."""
     distillation: bool = False
     """A dense teacher beside the sparse head, in both phases; its weight is the setting `loss_weights.guide`."""
+    deletion: bool = False
+    """Words' shares are held to what deleting them does, in both phases; its weight is `loss_weights.deletion`."""
     anchor: Anchor | None = None
     """A name of `ANCHORS`, used where the support is a neighbourhood; the setting `training.anchor` overrides it."""
     uncertainty: bool = False
@@ -61,6 +63,7 @@ RECIPES.register("cajt")(
         sparsity="l0",
         frequency=True,
         distillation=True,
+        deletion=True,
         anchor="own_token",
     )
 )
@@ -110,6 +113,7 @@ def without_effect(config: Config) -> list[str]:
     recipe, training = RECIPES.get(config.training.recipe), config.training
     lacking = [name for name in CIRCUIT_LOSSES if name not in recipe.circuit_losses]
     lacking += [] if recipe.distillation else ["guide"]
+    lacking += [] if recipe.deletion else ["deletion"]
     idle = {f"training.loss_weights.{name}": f"the recipe '{training.recipe}' has no such loss" for name in lacking}
     if resolved(config).training.anchor == "none":
         idle["training.loss_weights.anchor"] = "there is no anchor (training.anchor)"

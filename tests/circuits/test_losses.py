@@ -26,7 +26,7 @@ from splade.circuits.losses import (
     token_counts,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.heads import HeadParts, ReluMLP
+from splade.models.heads import HeadParts, MLPSettings, ReluMLP
 from splade.models.layers.activation import JumpReLUGate
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
@@ -298,7 +298,7 @@ def scored(gate: JumpReLUGate, *scores: dict[int, float]) -> tuple[CircuitState,
     rows = sparse_rows(*scores, vocab_size=VOCAB)
     z = rows.value.clone().requires_grad_()
     rows = rows.with_value(gate(z, rows.token))
-    logits, region = ReluMLP(HeadParts(torch.zeros(VOCAB, 1), 4, 2))(rows)
+    logits, region = ReluMLP(HeadParts(torch.zeros(VOCAB, 1), 4, 2), MLPSettings(hidden_bias=True))(rows)
     return CircuitState(logits, rows, z, region), z
 
 

@@ -10,7 +10,7 @@ import torch
 from splade.circuits.core import CircuitState
 from splade.circuits.metrics import CompletenessMeter, SeparationMeter
 from splade.mechanistic.attribution import compute_attribution_tensor
-from splade.models.heads import HeadParts, ReluMLP
+from splade.models.heads import HeadParts, MLPSettings, ReluMLP
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
 from tests.builders import build_model, encode, sparse_rows, toy_reviews
@@ -20,7 +20,9 @@ class HandMade:
     """Stands for a model: a head of one unit a class, in which token j adds `words[j, c]` to the logit of class c."""
 
     def __init__(self, words: list[list[float]]):
-        self.head = ReluMLP(HeadParts(torch.zeros(len(words), 1), len(words[0]), len(words[0])))
+        self.head = ReluMLP(
+            HeadParts(torch.zeros(len(words), 1), len(words[0]), len(words[0])), MLPSettings(hidden_bias=True)
+        )
         with torch.no_grad():
             self.head.words.copy_(torch.tensor(words))
             self.head.bias.fill_(100.0)  # every unit open

@@ -11,7 +11,7 @@ from torch import Tensor
 from splade.circuits.core import CircuitState
 from splade.circuits.losses import FREQUENCY_DECAY, expected_active, token_counts
 from splade.circuits.sparsity import COMMON, CROWDED, SPARSITIES, DocumentFrequencyFlops, SparsityLoss
-from splade.models.heads import HeadParts, ReluMLP
+from splade.models.heads import HeadParts, MLPSettings, ReluMLP
 from splade.models.layers.activation import GATES, ThresholdGate
 from tests.builders import sparse_rows
 
@@ -28,7 +28,7 @@ def state(gate: ThresholdGate, *scores: dict[int, float]) -> CircuitState:
     rows = sparse_rows(*scores, vocab_size=VOCAB)
     z = rows.value.requires_grad_()
     gated = rows.with_value(gate(z, rows.token))
-    logits, region = ReluMLP(HeadParts(torch.zeros(VOCAB, 1), 4, 2))(gated)
+    logits, region = ReluMLP(HeadParts(torch.zeros(VOCAB, 1), 4, 2), MLPSettings(hidden_bias=True))(gated)
     return CircuitState(logits, gated, z, region)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from splade.evaluation.completeness import Completeness
 from splade.models.rehash import rehash_model
 from tests.builders import toy_reviews
 from tests.runs import LABELS, ToyRun, expect_sentence, read_json, run_cli, sets, write_csv
@@ -209,14 +210,41 @@ def test_what_was_measured_is_remembered_and_measured_anew_on_request(
     command = ["evaluate", "--model", str(toy_run.folder / "model"), "--measures", "identity,sparsity", "--json"]
     first = run_cli(*command)
     [place] = (tmp_path / "cache" / "measures").iterdir()
-    assert {file.name for file in place.iterdir()} == {"identity.json", "sparsity.json"}
-    (place / "sparsity.json").unlink()  # as if it had been interrupted
-    kept = (place / "identity.json").stat().st_mtime_ns
+    identity, sparsity = sorted(place.iterdir())
+    assert (identity.name[:9], sparsity.name[:9]) == ("identity-", "sparsity-")
+    sparsity.unlink()  # as if it had been interrupted
+    kept = identity.stat().st_mtime_ns
     again = run_cli(*command)
     assert json.loads(again.stdout) == json.loads(first.stdout)
-    assert (place / "identity.json").stat().st_mtime_ns == kept and (place / "sparsity.json").exists()
+    assert identity.stat().st_mtime_ns == kept and sparsity.exists()
     assert json.loads(run_cli(*command, "--anew").stdout) == json.loads(first.stdout)
-    assert (place / "identity.json").stat().st_mtime_ns > kept
+    assert identity.stat().st_mtime_ns > kept
+    kept = identity.stat().st_mtime_ns
+    one = run_cli("evaluate", "--model", str(toy_run.folder / "model"), "--measures", "sparsity", "--anew")
+    assert identity.stat().st_mtime_ns == kept  # it was not asked for
+    assert "active tokens" in one.stdout and "error" not in one.stdout  # nor is it printed
+
+
+def test_stopped_it_says_what_is_kept_and_how_to_go_on(
+    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(measure: Completeness) -> None:
+        measure.parts.keep("half", 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
+    command = ["evaluate", "--model", str(toy_run.folder / "model"), "--measures", "identity,completeness,sparsity"]
+    with monkeypatch.context() as patched:
+        patched.setattr(Completeness, "result", stopped)
+        first, anew = run_cli(*command), run_cli(*command, "--anew")
+    for done in (first, anew):
+        assert done.exit_code == 130 and not done.stdout
+        assert (
+            "Stopped while measuring; kept: 2 of 3 measures, 1 part of 'completeness'. The same command" in done.stderr
+        )
+    assert first.stderr.endswith("The same command goes on from there.\n")
+    assert anew.stderr.endswith("The same command goes on from there, without --anew, which would forget it.\n")
+    assert run_cli(*command).exit_code == 0
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(

@@ -19,8 +19,9 @@ from splade.evaluation.agreement_rows import row_agreement
 from splade.evaluation.agreement_table import FIGURES, TABLES, agreement_findings
 from splade.evaluation.eraser_format import in_order, read_predictions
 from splade.evaluation.measure import References
+from splade.evaluation.paired import Difference
 from splade.evaluation.run import evaluate
-from splade.explainers import EXPLAINERS, ExplainerParts, Subject, WordText
+from splade.explainers import EXPLAINERS, ExplainerParts, Random, Subject, WordText
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask
 from tests.builders import NEGATIVE, POSITIVE, build_model, toy_reviews
@@ -58,11 +59,11 @@ class TestRow:
         """The whole text is left out. AP of the first: (1/1 + 2/3)/2 = 5/6; of the third: 1/2. Mean 2/3.
 
         F1 of as many as marked: of the first two words 1 is right of 2 marked: 1/2; of the third 0. At a share of 0.5,
-        2 words of 4: 1/2; of 3 words 1.5 → 2: one right of one marked, 2·1/(2 + 1) = 2/3. Spread over three words, the
-        scores of the first are 3.5, 3, 2, 1.5: the same order; those of the third 1, 1, 1.5: marked word first.
+        2 words of 4: 1/2; of 3 words 1.5 → 2: one right of one marked, 2·1/(2 + 1) = 2/3. Spread over the words
+        around, the scores of the first keep their order; those of the third are 0.91, 1.08, 1.18: marked word first.
         """
         found = self.row([4, 3, 2, 1], [9, 9], [0, 2, 1], training=Marking(0.5, 3))
-        assert found.ap_phrase is not None and found.ap_phrase.mean == pytest.approx((5 / 6 + 1) / 2)
+        assert found.ap_phrase.mean == pytest.approx((5 / 6 + 1) / 2)
         assert found.ap.mean == pytest.approx(2 / 3) and found.ap.low <= 2 / 3 <= found.ap.high
         assert found.ap_chance.mean == pytest.approx(2 / 3), "no score is there twice"
         assert found.f1_gold.mean == pytest.approx(0.25)
@@ -171,21 +172,58 @@ class TestEraserFiles:
             np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def row_of(ap: float):  # type: ignore[no-untyped-def]
+def row_of(ap: float, less: Difference | None = None):  # type: ignore[no-untyped-def]
     """A row whose average precision is exactly `ap`."""
     text = RationaleText("a b", "", [(0, 1), (2, 3)], np.array([True, False]), [(0, 1)])
     row = row_agreement([text], [np.array([1.0, 0.0])], None, training=None, seed=0)
-    return replace(row, ap=replace(row.ap, mean=ap))
+    return replace(row, ap=replace(row.ap, mean=ap), against_ours=less)
 
 
 def test_what_agrees_more_is_said_plainly() -> None:
-    rows = {name: row_of(ap) for name, ap in (("dla", 0.61), ("random", 0.41), ("tfidf", 0.649), ("untrained", 0.5))}
-    assert agreement_findings(rows) == [
-        "TF-IDF's own words agree more with people (0.649) than this model's (0.610): single words, whatever stands "
-        "around them, explain what people marked better."
+    ours = row_of(0.61)
+    behind, ahead = Difference(-0.2, -0.3, -0.1, 40), Difference(0.039, 0.02, 0.05, 40)
+    assert agreement_findings({"dla": ours, "random": row_of(0.41, behind), "tfidf": row_of(0.649, ahead)}) == [
+        "TF-IDF's own words agree more with people than this model's: single words, whatever stands around them, "
+        "explain what people marked better: 0.649 against 0.610 on 40 texts, difference 0.039 (95 %: 0.020 to 0.050)."
     ]
-    assert agreement_findings({"dla": row_of(0.7), "tfidf": row_of(0.6)}) == []
-    assert "before its training" in agreement_findings({"dla": row_of(0.4), "untrained": row_of(0.5)})[0]
+    assert "before its training" in agreement_findings({"dla": ours, "untrained": row_of(0.65, ahead)})[0]
+
+
+def test_what_may_be_chance_is_not_said_to_agree_more() -> None:
+    ours, level = row_of(0.61), Difference(0.04, -0.02, 0.1, 40)
+    [sentence] = agreement_findings({"dla": ours, "tfidf": row_of(0.65, level)})
+    assert sentence.startswith("In agreement with people, TF-IDF regression cannot be told apart from this model: 0.65")
+    few = Difference(0.2, 0.1, 0.3, 19)
+    assert agreement_findings({"dla": ours, "tfidf": row_of(0.81, few), "random": row_of(0.81, few)}) == [
+        "Of 19 texts with marked words, fewer than 20, it cannot be told whose words agree more with people."
+    ]
+
+
+def test_a_row_is_held_against_ours_text_by_text() -> None:
+    """The whole text is left out. AP of the first: 1 against 5/6; of the third: 1/3 against 1."""
+    texts = TestRow.TEXTS
+    theirs, ours = (
+        [np.array(s) for s in scores]
+        for scores in (([4, 1, 3, 2], [1, 2], [3, 2, 1]), ([4, 3, 2, 1], [1, 2], [0, 0, 1]))
+    )
+    found = row_agreement(texts, theirs, None, training=None, seed=0, ours=ours).against_ours
+    assert found is not None and found.texts == 2 and found.mean == pytest.approx((1 / 6 - 2 / 3) / 2)
+
+
+def test_a_row_by_chance_is_the_mean_of_its_draws(model: LexicalSAE) -> None:
+    texts = TestRow.TEXTS
+    first, second = ([np.random.default_rng(n).random(len(text.words)) for text in texts] for n in (0, 1))
+    one, other = (row_agreement(texts, draw, None, training=None, seed=0) for draw in (first, second))
+    both = row_agreement(texts, first, None, training=None, seed=0, draws=[second])
+    assert both.ap.mean == pytest.approx((one.ap.mean + other.ap.mean) / 2) and one.ap.mean != other.ap.mean
+    split = reviews(8)
+    found = measured(model, split, agreement_explainers=["random"])[Agreement].explainers["random"]
+    of_split, aps = rationale_texts(split.texts, split.extra) or [], []
+    words = [WordText(text.text, tuple(text.words)) for text in of_split]
+    for seed in range(5):
+        drawn = Random(ExplainerParts(seed)).explain(Subject(model, model.tokenizer, 64), words, [0] * 8)
+        aps += [average_precision_score(text.gold, each.scores) for text, each in zip(of_split, drawn, strict=True)]
+    assert found.ap.mean == pytest.approx(np.mean(aps))
 
 
 def test_what_is_declared_is_in_the_results(model: LexicalSAE) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from splade.config.load import load_config
 from splade.evaluation import class_scores, entity_scores
 from splade.evaluation.dense_scores import DenseScores
+from splade.evaluation.documents import Documents
 from splade.evaluation.figure import Column, Figure, Form, find, is_number
 from splade.evaluation.measure import Declared, Measure
 from splade.evaluation.measures import MEASURES, ORDER, declared
@@ -31,7 +32,7 @@ REQUESTED = ["scaling"]
 EVERY = [
     one
     for one in declared()
-    if one is not DenseScores  # which a run has only when it is asked for
+    if one not in (DenseScores, Documents)  # which a run has only when it is asked for, or texts are cut
     and (one.name in REQUESTED or not (issubclass(one, Measure) and one.on_request))
 ]
 

@@ -34,6 +34,9 @@ def test_each_word_is_deleted_and_its_share_is_that_of_the_explanation(model: Le
                 [without] = explain(model, [shorter], target=one.target)
                 dots.append((word.score, one.logits[one.target] - without.logits[one.target]))
     assert (result.fidelity.texts, result.fidelity.words) == (6, len(dots))
+    assert result.chance.words == len(dots) and found.to_json()["deletion"]["chance"]["tau"] == result.chance.tau
+    tau = next(figure for figure in Deletion.figures if figure.key == "deletion.tau")
+    assert tau.beside is not None and f"shares shuffled {result.chance.tau:.3f}" in tau.beside(found.to_json())
     for column in (0, 1):
         assert sorted(dot[column] for dot in result.dots) == pytest.approx(sorted(d[column] for d in dots), abs=2e-4)
 

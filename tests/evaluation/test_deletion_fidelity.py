@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from splade.evaluation.deletion_fidelity import FIGURES, WordEffects, deletion_fidelity
+from splade.evaluation.deletion_fidelity import FIGURES, WordEffects, chance_fidelity, deletion_fidelity, mean_fidelity
 
 
 def words(shares: list[float], effects: list[float]) -> WordEffects:
@@ -64,3 +64,25 @@ def test_intervals_hold_the_figures_and_narrow_with_more_texts() -> None:
         return found.intervals["tau"].high - found.intervals["tau"].low
 
     assert figures(200) < figures(20)
+
+
+def test_several_draws_are_averaged_by_hand() -> None:
+    """Of two words with effects 1 and 0, shares as they are give τ 1 and the right top word, swapped τ −1 and not."""
+    right, swapped = words([1, 0], [1, 0]), words([0, 1], [1, 0])
+    found = mean_fidelity([[right], [swapped]])
+    assert found.tau == pytest.approx(0) and found.top_word == 0.5 and (found.texts, found.words) == (1, 2)
+    assert found.r2 == pytest.approx(1 - (0 + 2) / 2 / 0.5)
+    assert mean_fidelity([[right]]) == deletion_fidelity([right])
+
+
+def test_chance_keeps_the_shares_and_loses_their_words() -> None:
+    generator = np.random.default_rng(0)
+    effects = [generator.normal(size=12) for _ in range(60)]
+    texts = [WordEffects(np.where(np.abs(effect) > 0.5, effect, 0.0), effect) for effect in effects]
+    true, chance = deletion_fidelity(texts), chance_fidelity(texts)
+    assert true.tau is not None and true.tau > 0.8 and chance.tau is not None and abs(chance.tau) < 0.05
+    assert chance.top_word == pytest.approx(1 / 12, abs=0.05) and chance.right_sign == pytest.approx(0.5, abs=0.05)
+    silent = np.mean([np.mean(text.shares == 0) for text in texts])
+    assert chance.silent_effect == pytest.approx(silent, abs=0.05), "as much effect as there are silent words"
+    assert true.r2 is not None and chance.r2 is not None and chance.r2 < -0.5 < 0.8 < true.r2
+    assert chance == chance_fidelity(texts) != chance_fidelity(texts, seed=1)

@@ -17,7 +17,7 @@ from splade.evaluation.estimate import Estimate
 from splade.evaluation.faithfulness import Removability, RemovabilityResult
 from splade.evaluation.measure import Scope, Seen
 from splade.evaluation.memory import Memory
-from splade.evaluation.removal import NUMBERS, SHARES, SpeakingRows
+from splade.evaluation.removal import NUMBERS, SHARES, SpeakingRows, erase
 from splade.evaluation.run import evaluate
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
@@ -147,3 +147,20 @@ def test_a_measure_is_remembered_as_it_was(model: LexicalSAE, tmp_path: Path) ->
     task = reviews(model, *toy_reviews(8))
     first, again = (evaluate(model, task, CONFIG, share=0.1, memory=Memory(tmp_path, "m", "d")) for _ in range(2))
     assert first.results == again.results and first.to_json() == again.to_json()
+
+
+def test_random_tokens_are_the_mean_of_five_draws(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, rankings = reviews(model, *toy_reviews(6)), []
+
+    def remembering(model, state, classes, scores):  # type: ignore[no-untyped-def]
+        rankings.append(scores)
+        return erase(model, state, classes, scores)
+
+    monkeypatch.setattr("splade.evaluation.removal_measure.erase", remembering)
+    found = evaluate(model, task, replace(CONFIG, measures=["eraser"]), share=0.1)[Eraser]
+    assert len(rankings) == 6 and len({tuple(ranking.tolist()) for ranking in rankings}) == 6
+    with torch.no_grad():
+        _, state = next(iter(read(model, task, 64)))
+        draws = [erase(model, state, state.logits.argmax(-1), ranking) for ranking in rankings[1:]]
+    expected = np.mean([float(draw.aopc(draw.comprehensiveness).mean()) for draw in draws])
+    assert mean(found.aopc.random_comprehensiveness) == pytest.approx(expected, abs=1e-6)

@@ -163,3 +163,7 @@ class TestRows:
 
         assert table(None).read({}) is table(Grid(["a"], [])).read({}) is None
         assert table(Grid(["a"], [[Cell("x")]])).read({}) is not None
+
+
+def test_a_number_that_rounds_to_nothing_has_no_sign() -> None:
+    assert DIVERGENCE.show(-0.0001) == "0.000" and COSINE.show(-0.0006) == "-0.001" and SHARE.show(-0.00001) == "0.0 %"

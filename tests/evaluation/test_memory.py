@@ -16,7 +16,7 @@ from splade.data.types import TaggedSplit, TextSplit
 from splade.evaluation.completeness import Completeness
 from splade.evaluation.lexicon import Lexicon
 from splade.evaluation.measure import MEASURES, Measure, References, Scope, Seen
-from splade.evaluation.memory import Memory
+from splade.evaluation.memory import Memory, remove_measured
 from splade.evaluation.run import Evaluation, chosen_measures, evaluate
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask, TaggingTask, Task
@@ -122,7 +122,8 @@ class TestNothingIsMeasuredTwice:
     def test_a_stopped_measurement_goes_on(
         self, measured: tuple[LexicalSAE, Task], tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        every = [measure.name for measure in chosen_measures(CONFIG, "classification") if measure is not Lexicon]
+        unwanted = {"lexicon", "documents"}  # no lexicon is named, and no text is longer than the model reads
+        every = [one.name for one in chosen_measures(CONFIG, "classification") if one.name not in unwanted]
         keep = Memory.keep
 
         def until_completeness(self: Memory, measure: type[Measure[Any]], *rest: Any) -> None:
@@ -164,6 +165,12 @@ class TestWhatComesBack:
             assert again.results == first.results and self.texts(again) == self.texts(first)
 
 
+def the_file(kept: Path) -> Path:
+    """Where the one result of `OddMeasure` is."""
+    [file] = kept.glob("odd-*.json")
+    return file
+
+
 class TestMeasuredAgain:
     @pytest.fixture
     def kept(self, measured: tuple[LexicalSAE, Task], tmp_path: Path, asked: list[str]) -> Path:
@@ -203,7 +210,7 @@ class TestMeasuredAgain:
     def test_with_another_setting_of_its_own(
         self, measured: tuple[LexicalSAE, Task], tmp_path: Path, asked: list[str]
     ) -> None:
-        for shares, times in (([0.1], 1), ([0.1], 1), ([0.2], 2)):
+        for shares, times in (([0.1], 1), ([0.1], 1), ([0.2], 2), ([0.1], 2), ([0.2], 2)):
             config = replace(CONFIG, measures=["completeness"], completeness_shares=shares)
             found = run(measured, Memory(tmp_path, "model", "data"), config)
             assert len(asked) == times and list(found[Completeness].rows.shares) == shares
@@ -231,10 +238,11 @@ class TestMeasuredAgain:
     def test_where_the_file_is_not_whole(
         self, measured: tuple[LexicalSAE, Task], kept: Path, asked: list[str], part: float
     ) -> None:
-        whole = (kept / "odd.json").read_bytes()
-        (kept / "odd.json").write_bytes(whole[: int(part * len(whole))])
+        file = the_file(kept)
+        whole = file.read_bytes()
+        file.write_bytes(whole[: int(part * len(whole))])
         assert run(measured, Memory(kept, "model", "data"), self.config)[OddMeasure] == ODD
-        assert asked == ["odd"] and (kept / "odd.json").read_bytes() == whole
+        assert asked == ["odd"] and file.read_bytes() == whole
 
     @pytest.mark.parametrize(
         "damage",
@@ -254,7 +262,7 @@ class TestMeasuredAgain:
     def test_where_the_file_has_something_else(
         self, measured: tuple[LexicalSAE, Task], kept: Path, asked: list[str], damage: Any
     ) -> None:
-        file = kept / "odd.json"
+        file = the_file(kept)
         values = json.loads(file.read_text(encoding="utf-8"))
         values["result"] = values["result"] | damage if isinstance(damage, dict) and damage else damage
         file.write_text(json.dumps(values), encoding="utf-8")
@@ -264,7 +272,7 @@ class TestMeasuredAgain:
     def test_where_the_file_is_none_of_ours(
         self, measured: tuple[LexicalSAE, Task], kept: Path, asked: list[str], content: bytes
     ) -> None:
-        (kept / "odd.json").write_bytes(content)
+        the_file(kept).write_bytes(content)
         assert run(measured, Memory(kept, "model", "data"), self.config)[OddMeasure] == ODD and asked == ["odd"]
 
 
@@ -274,3 +282,35 @@ def test_without_a_memory_nothing_is_written(measured: tuple[LexicalSAE, Task], 
     assert memory.recall(Completeness, Scope(model, task, CONFIG, 0.1)) is None
     run(measured, None, replace(CONFIG, measures=["identity"]))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_kept_under_other_settings_stays(measured: tuple[LexicalSAE, Task], tmp_path: Path) -> None:
+    (tmp_path / "identity.json").write_text('{"of": "an age ago", "result": 1}')  # as files were once called
+    memory = Memory(tmp_path, "model", "data")
+    first, other, again = (run(measured, memory, replace(CONFIG, measures=["identity"]), seed=n) for n in (1, 2, 1))
+    assert len(list(tmp_path.glob("identity-*.json"))) == 2
+    assert first.results == again.results and first.results.keys() == other.results.keys()
+
+
+def test_parts_are_of_one_setting(measured: tuple[LexicalSAE, Task], tmp_path: Path) -> None:
+    model, task = measured
+    memory, first, second = (
+        Memory(tmp_path, "model", "data"),
+        *(Scope(model, task, CONFIG, 0.1, seed=n) for n in (1, 2)),
+    )
+    memory.parts(Completeness, first).keep("half", [1])
+    memory.parts(Completeness, second).keep("half", [2])
+    assert memory.parts(Completeness, first).recall("half") == [1]
+    memory.parts(Completeness, first).forget()
+    assert memory.parts(Completeness, first).recall("half") is None
+    assert memory.parts(Completeness, second).recall("half") == [2]
+
+
+def test_only_what_measures_left_is_removed(tmp_path: Path) -> None:
+    key = "0123456789abcdef"
+    ours = ["odd.json", f"odd-{key}.json", "odd.part-a.json", f"odd-{key}.part-own-b.json"]
+    others = ["odd-mine.json", "oddity.json", f"oddity-{key}.json", f"odd-{key}.json.bak", "notes.txt"]
+    for name in (*ours, *others):
+        (tmp_path / name).touch()
+    remove_measured(tmp_path, ["odd"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)

@@ -97,3 +97,20 @@ def test_a_set_is_searched_on_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _, highest = order_extremes(counted_value, torch.tensor([4]), torch.tensor([[1, 2, 3, 4]]))
     assert asked == 2 * [4, 6, 4, 1]
     assert float(highest) == pytest.approx(max(all_means(table[0], 4, [1, 2, 3, 4])))
+
+
+def test_of_very_many_things_two_orders_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a sum of weights the order of single values is the best one; rows of few things are searched as ever."""
+    monkeypatch.setattr(orders, "SEARCHED", 20)
+    monkeypatch.setattr(orders, "SINGLE_AT_A_TIME", 100)  # in several parts
+    counts, weights = torch.tensor([40, 15, 33]), torch.randn(3, 40, generator=torch.Generator().manual_seed(2))
+    sizes = torch.stack([torch.ones_like(counts), (counts + 1) // 2], 1)
+    assert orders.is_coarse(counts).tolist() == [True, False, True]
+    lowest, highest = order_extremes(lambda row, sets: (weights[row, : sets.shape[1]] * sets).sum(1), counts, sizes)
+    for row, n in enumerate(counts.tolist()):
+        ordered = weights[row, :n].sort().values.double()
+        ends = [sum(float(each[:k].sum()) for k in sizes[row].tolist()) / 2 for each in (ordered, ordered.flip(0))]
+        assert (float(lowest[row]), float(highest[row])) == (
+            pytest.approx(ends[0], abs=1e-5),
+            pytest.approx(ends[1], abs=1e-5),
+        )

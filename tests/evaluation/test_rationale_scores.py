@@ -75,9 +75,16 @@ class TestTokenF1:
         assert (token_f1(GOLD, scores(1, 0, 1, 0), 2), token_f1(GOLD, scores(-1, 0, -1, 0), 2)) == (1.0, 0.0)
 
     def test_scores_spread_over_the_words_around(self) -> None:
-        assert spread_over_phrases(scores(0, 0, 3, 0, 0), 3).tolist() == [0, 1, 1, 1, 0]
-        assert spread_over_phrases(scores(4, 2), 9).tolist() == [3, 3], "a text shorter than a phrase"
-        assert spread_over_phrases(scores(4, 2, 1), 1).tolist() == [4, 2, 1]
+        """Weights of words 0, 1, 2 away: 1, e^(−1/4.5), e^(−4/4.5)."""
+        near, far = np.exp(-1 / 4.5), np.exp(-4 / 4.5)
+        edge, next_ = far / (1 + near + far), near / (1 + 2 * near)
+        assert spread_over_phrases(scores(4, 2)).tolist() == pytest.approx(
+            [(4 + 2 * near) / (1 + near), (2 + 4 * near) / (1 + near)]
+        )
+        assert spread_over_phrases(scores(0, 0, 3)).tolist() == pytest.approx(
+            [3 * edge, 3 * next_, 3 / (1 + near + far)]
+        )
+        assert spread_over_phrases(scores(1, 1, 1, 1)).tolist() == pytest.approx([1] * 4), "as it was at the edges too"
 
     def test_a_share_is_one_word_at_least(self) -> None:
         assert (share_of_words(0.35, 10), share_of_words(0.01, 10), share_of_words(0.5, 1)) == (4, 1, 1)

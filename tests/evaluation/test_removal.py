@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from splade.evaluation.naopc import NAOPC, NAOPCMeter, aopc_bounds
+from splade.evaluation.naopc import NAOPC, AOPCBounds, NAOPCMeter, affordable_rows, aopc_bounds
 from splade.evaluation.removal import NUMBERS, SHARES, SIZES, TokenSets, erase, removed_sizes
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.heads import LinearRegion
@@ -169,7 +169,7 @@ class TestMeter:
         assert (found.rows, found.exact, found.level) == (2, 2, 1)
 
     def test_of_nothing(self) -> None:
-        assert self.meter().result() == NAOPC(None, None, None, None, 0, 0, 0)
+        assert self.meter().result() == NAOPC(None, None, None, None, 0, 0, 0, 0, 0)
 
     def test_keeps_the_same_rows_however_they_come(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("splade.evaluation.naopc.ROWS", 4)
@@ -186,12 +186,44 @@ class TestMeter:
             found.append(meter.result())
         assert found[0].rows == 4 and found[0] == found[1]
 
-    @pytest.mark.parametrize(("most", "rows"), [(2 * 2**3 * 3 + 2 * 2 * 1, 2), (2 * 2**3 * 3, 1), (1, 0)])
+    @pytest.mark.parametrize(("most", "rows"), [(2 * 2**3 * 3 + 2 * 2 * 1, 2), (2 * 2**3 * 3, 1)])
     def test_looks_at_fewer_rows_where_each_takes_long(
         self, most: int, rows: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """All sets of three tokens and all sets of one, those removed and those kept."""
         monkeypatch.setattr("splade.evaluation.naopc.MOST_ENTRIES", most)
+        monkeypatch.setattr("splade.evaluation.naopc.FEWEST_ROWS", 1)
         meter = self.meter()
         self.add(meter, torch.tensor([0, 2]))
         assert meter.result().rows == rows
+
+    def test_rows_that_take_long_do_not_keep_all_out(self) -> None:
+        """A row of 190 tokens takes half of the time that all rows may; some are looked at all the same."""
+        assert affordable_rows(torch.tensor([190, 190, 25, 20, 25, 30, 25, 25])).tolist() == [2, 3, 4, 6, 7]
+        assert affordable_rows(torch.tensor([190] * 8)).tolist() == [0, 1, 2, 3, 4]
+        assert affordable_rows(torch.tensor([60_000, 50_000])).tolist() == [1]
+        assert affordable_rows(torch.tensor([25] * 256)).tolist() == list(range(256))
+        assert affordable_rows(torch.tensor([300] * 256)).tolist() == list(range(256))  # two orders of each
+        assert affordable_rows(torch.zeros(0, dtype=torch.long)).tolist() == []
+
+
+def test_an_order_beyond_the_bounds_is_told() -> None:
+    rows = torch.tensor([0])
+    state, classes = STATE.take(rows), CLASSES[rows]
+    erased, bounds = erase(MODEL, state, classes, ours(state, classes)), aopc_bounds(MODEL, state, classes)
+    assert bounds.beyond(erased).tolist() == [False]
+    lower, upper = bounds.comprehensiveness
+    missed = AOPCBounds((lower, upper - 0.01), bounds.sufficiency)  # as if the search had not found the best order
+    assert missed.beyond(erased).tolist() == [True] and float(missed.normalised(erased)[0]) == 1.0
+
+
+def test_equal_tokens_come_in_an_order_that_was_drawn() -> None:
+    """In the order of the vocabulary, one that says nothing would name its first tokens first."""
+    model = linear_model([0.0] * 50)
+    tokens = TokenSets(model, sparse_rows(*[dict.fromkeys(range(50), 1.0)] * 2, vocab_size=50), torch.tensor([0, 0]))
+    silent, other = tokens.ranks(torch.zeros(100)), tokens.ranks(torch.full((100,), 7.0))
+    assert silent.tolist() == other.tolist() and silent[0].tolist() != list(range(50))
+    assert sorted(silent[0].tolist()) == list(range(50))
+    scores = torch.zeros(100)
+    scores[[3, 7]] = torch.tensor([-1.0, 1.0])
+    assert tokens.ranks(scores)[0, [3, 7]].tolist() == [49, 0]

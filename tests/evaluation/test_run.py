@@ -62,7 +62,7 @@ def test_each_measure_alone_finds_what_it_finds_among_all(measured: tuple[Lexica
     whole = leaves(run(measured, max_samples=9).to_json())
     alone: dict[str, object] = {}
     for measure in chosen_measures(EvaluationConfig(), task.name):
-        if measure.name == "lexicon":  # asked for by a setting of its own
+        if measure.name in ("lexicon", "documents"):  # no ratings are named, and no text is longer than is read at once
             continue
         found = run(measured, max_samples=9, measures=[measure.name])
         assert list(found.results) == [measure]

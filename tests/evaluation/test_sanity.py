@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from splade.evaluation.estimate import Estimate
 from splade.evaluation.memory import Memory
 from splade.evaluation.randomised import randomise, randomised_models
 from splade.evaluation.run import evaluate
-from splade.evaluation.sanity import Sanity, SanityResult, rank_correlation
+from splade.evaluation.sanity import Sanity, rank_correlation
+from splade.evaluation.sanity_result import SanityResult, Stage, what_stays
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask, TaggingTask, Task
 from tests.builders import FAMILIES, TAGS, Wrapper, build_model, tagged_sentences, toy_reviews
@@ -161,3 +163,19 @@ def test_table_and_drawing_show_every_stage(model: LexicalSAE) -> None:
     assert all(len(row) == len(grid.columns) for row in grid.rows)
     assert curves is not None and [len(line.points) for line in curves.lines] == [4, 4, 4]  # type: ignore[union-attr]
     assert all(figure.show(results) for figure in Sanity.figures)
+
+
+def test_what_stays_is_said() -> None:
+    stage = Stage(Estimate(0.1, -0.02, 0.2), Estimate(-0.01, -0.1, 0.1), Estimate(0.42, 0.4, 0.44), 0.5, 0.0)
+    [sentence] = what_stays(SanityResult({"layer 1": stage}, stage, 100, 3))
+    stays, goes = sentence.split(" So much is owed ")
+    assert "over all positions of a text, silent ones too: 0.420 (95 %: 0.400 to 0.440)" in stays
+    assert "0.100" not in stays and "-0.010 (95 %: -0.100 to 0.100)" in goes and "0.100 (95 %: -0.020" in goes
+    none = replace(stage, size_everywhere=Estimate(0.01, -0.1, 0.1))
+    assert what_stays(SanityResult({}, none, 100, 3)) == []
+    assert "19 texts, fewer than 20" in what_stays(SanityResult({}, stage, 19, 3))[0]
+
+
+def test_sizes_over_all_words_stand_beside_the_signed_likeness() -> None:
+    first = [figure.key for figure in Sanity.figures if figure.headline]
+    assert first == ["sanity.whole.signed.mean", "sanity.whole.size_everywhere.mean"]

@@ -7,7 +7,7 @@ import pytest
 
 from splade.data.types import TextSplit
 from splade.errors import ConfigError
-from splade.explainers import Activations, ContentWords, ExplainerParts, Subject, TfIdf, WordText
+from splade.explainers import Activations, ContentWords, Explainer, ExplainerParts, Random, Subject, TfIdf, WordText
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import ClassificationTask
 from tests.builders import NEGATIVE, POSITIVE, build_model, toy_reviews
@@ -30,9 +30,22 @@ def fitted(model: LexicalSAE, texts: list[str], labels: list[int], classes: int 
 
 def test_words_that_are_no_stop_words_come_first(subject: Subject) -> None:
     text = WordText.of_words(["The", "film", ",", "was", "not", "<b>", "good"])
-    first, again = (ContentWords(ExplainerParts(seed=3)).explain(subject, [text] * 2, [0, 1]) for _ in range(2))
-    assert sorted(np.argsort(-first[0].scores)[:3].tolist()) == [1, 4, 6], "film, not, good"
-    assert first[0].scores.tolist() == again[0].scores.tolist() != first[1].scores.tolist()
+    [first], [again], [other] = (
+        ContentWords(ExplainerParts(seed=seed)).explain(subject, [text], [0]) for seed in (3, 3, 4)
+    )
+    assert sorted(np.argsort(-first.scores)[:3].tolist()) == [1, 4, 6], "film, not, good"
+    assert first.scores.tolist() == again.scores.tolist() != other.scores.tolist()
+
+
+@pytest.mark.parametrize("kind", [Random, ContentWords])
+def test_what_is_drawn_of_a_text_depends_on_no_other_text(kind: type[Explainer], subject: Subject) -> None:
+    """Else words at the same place would get the same scores where texts are explained one by one."""
+    texts = [WordText.of("good film this"), WordText.of("fine plot that")]
+    together, alone = kind(ExplainerParts()).explain(subject, texts, [0, 0]), []
+    for text in texts:
+        alone += kind(ExplainerParts()).explain(subject, [text], [0])
+    assert [one.scores.tolist() for one in together] == [one.scores.tolist() for one in alone]
+    assert not np.isclose(together[0].scores, together[1].scores).any()
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from splade.config.schema import ModelConfig
 from splade.config.variants import make
 from splade.errors import ConfigError
-from splade.models.heads import HEADS, BcosHead, BcosSettings, HeadParts, ReluMLP, TiedMLP
+from splade.models.heads import HEADS, BcosHead, BcosSettings, HeadParts, MLPSettings, ReluMLP, TiedMLP
 from splade.models.sparse import SparseRows
 from tests.builders import sparse_rows
 
@@ -24,9 +26,9 @@ ROWS = st.lists(
 Head = ReluMLP | TiedMLP | BcosHead
 
 
-def build_head(kind: str, seed: int = 0, layers: int = 2) -> Head:
+def build_head(kind: str, seed: int = 0, **settings: Any) -> Head:
     torch.manual_seed(seed)
-    config = ModelConfig(head=kind, head_layers=layers)  # type: ignore[call-arg]
+    config = ModelConfig(head=kind, **settings)  # type: ignore[arg-type]
     head = make(HEADS, kind, config, HeadParts(torch.randn(VOCAB, 5), HIDDEN, CLASSES))
     with torch.no_grad():
         for parameter in head.parameters():  # some start at 0, behind which a mistake could hide
@@ -35,9 +37,18 @@ def build_head(kind: str, seed: int = 0, layers: int = 2) -> Head:
 
 
 HEAD = build_head("relu_mlp")
-KINDS = {"relu_mlp": ("relu_mlp", 2), "tied_mlp": ("tied_mlp", 2), "bcos": ("bcos", 2), "bcos of 3": ("bcos", 3)}
-every_kind = pytest.mark.parametrize("kind, layers", KINDS.values(), ids=KINDS)
-every_head = pytest.mark.parametrize("head", [build_head(kind, 0, n) for kind, n in KINDS.values()], ids=KINDS)
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "relu_mlp": ("relu_mlp", {}),
+    "relu_mlp without a bias": ("relu_mlp", {"hidden_bias": False}),
+    "tied_mlp": ("tied_mlp", {}),
+    "tied_mlp without a bias": ("tied_mlp", {"hidden_bias": False}),
+    "bcos": ("bcos", {}),
+    "bcos of 3": ("bcos", {"head_layers": 3}),
+}
+every_kind = pytest.mark.parametrize("kind, given", KINDS.values(), ids=KINDS)
+every_head = pytest.mark.parametrize(
+    "head", [build_head(kind, 0, **given) for kind, given in KINDS.values()], ids=KINDS
+)
 
 
 def first_layer(head: ReluMLP | TiedMLP) -> torch.Tensor:
@@ -60,7 +71,8 @@ def plain_logits(head: Head, rows: SparseRows) -> torch.Tensor:
     if isinstance(head, BcosHead):
         logits = plain_bcos(head, rows)
         return logits - logits.mean(1, keepdim=True)
-    hidden = torch.relu(rows.to_dense().double() @ first_layer(head) + head.bias.double())
+    bias = 0.0 if head.bias is None else head.bias.double()
+    hidden = torch.relu(rows.to_dense().double() @ first_layer(head) + bias)
     logits = hidden @ head.out.weight.double().T + head.out.bias.double()
     return logits - logits.mean(1, keepdim=True)
 
@@ -110,19 +122,40 @@ def test_logits_are_centred_so_that_a_contribution_speaks_for_one_class_rather_t
 
 
 @every_kind
-def test_gradients_are_those_of_the_dense_formula(kind: str, layers: int) -> None:
-    head, rows = build_head(kind, 1, layers), sparse_rows({1: 1.0, 3: 2.0}, {}, {3: 0.5})
+def test_gradients_are_those_of_the_dense_formula(kind: str, given: dict[str, Any]) -> None:
+    head, rows = build_head(kind, 1, **given), sparse_rows({1: 1.0, 3: 2.0}, {}, {3: 0.5})
     value = rows.value.clone().requires_grad_()
     weight = torch.randn(3, CLASSES)
     (head(rows.with_value(value))[0] * weight).sum().backward()
     ours = [value.grad, *(parameter.grad for parameter in head.parameters())]
 
-    plain = build_head(kind, 1, layers)
+    plain = build_head(kind, 1, **given)
     again = rows.value.clone().requires_grad_()
     (plain_logits(plain, rows.with_value(again)) * weight.double()).sum().backward()
     expected = [again.grad, *(parameter.grad for parameter in plain.parameters())]
     for mine, reference in zip(ours, expected, strict=True):
         torch.testing.assert_close(mine, reference, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["relu_mlp", "tied_mlp"])
+def test_without_a_hidden_bias_what_no_word_says_is_one_prior(kind: str) -> None:
+    """And the head is positively homogeneous: twice the activations say twice as much."""
+    head = build_head(kind, hidden_bias=False)
+    rows = sparse_rows({1: 1.0, 3: 2.0}, {0: 4.0}, {})
+    logits, region = head(rows)
+    torch.testing.assert_close(region.b_eff, region.b_eff[:1].expand(3, CLASSES), rtol=0, atol=0)
+    doubled = head(rows.with_value(2 * rows.value))[0]
+    torch.testing.assert_close(doubled - region.b_eff, 2 * (logits - region.b_eff))
+
+
+@pytest.mark.parametrize("kind", ["relu_mlp", "tied_mlp"])
+def test_a_new_head_without_a_hidden_bias_can_learn(kind: str) -> None:
+    torch.manual_seed(0)
+    config = ModelConfig(head=kind, hidden_bias=False)  # type: ignore[arg-type, call-arg]
+    head = make(HEADS, kind, config, HeadParts(torch.randn(VOCAB, 5), HIDDEN, CLASSES))
+    (head(sparse_rows({1: 1.0, 3: 2.0}))[0] * torch.tensor([1.0, 0.0, -1.0])[:CLASSES]).sum().backward()
+    first = head.mix if isinstance(head, TiedMLP) else head.words
+    assert first.grad is not None and bool((first.grad != 0).any())
 
 
 def test_an_unknown_head_lists_the_choices() -> None:
@@ -143,7 +176,7 @@ def test_tied_words_may_be_mixed_before_or_after_they_are_summed(rows: int) -> N
 def test_tied_words_with_like_embeddings_speak_alike() -> None:
     embeddings = torch.randn(VOCAB, 5)
     embeddings[3] = embeddings[7]
-    head = TiedMLP(HeadParts(embeddings, HIDDEN, CLASSES))
+    head = TiedMLP(HeadParts(embeddings, HIDDEN, CLASSES), MLPSettings())
     with torch.no_grad():
         head.mix.normal_()
     W_eff = head(sparse_rows({0: 1.0}))[1].dense()  # (1, C, V)
@@ -156,7 +189,7 @@ class TestBcos:
     @settings(deadline=None, max_examples=15)
     @given(rows=ROWS, steps=st.integers(1, 8))
     def test_stays_exact_while_it_learns(self, layers: int, rows: list[dict[int, float]], steps: int) -> None:
-        head, sparse = build_head("bcos", 2, layers), sparse_rows(*rows)
+        head, sparse = build_head("bcos", 2, head_layers=layers), sparse_rows(*rows)
         optimizer = torch.optim.AdamW(head.parameters(), lr=0.05)
         for _ in range(steps):
             optimizer.zero_grad()
@@ -169,7 +202,7 @@ class TestBcos:
 
     @pytest.mark.parametrize("layers", [2, 3])
     def test_the_length_of_weights_does_not_matter(self, layers: int) -> None:
-        head, rows = build_head("bcos", 0, layers), sparse_rows({1: 1.0, 3: 2.0}, {0: 4.0})
+        head, rows = build_head("bcos", 0, head_layers=layers), sparse_rows({1: 1.0, 3: 2.0}, {0: 4.0})
         before = head(rows)[0]
         with torch.no_grad():
             head.words *= 3.0
@@ -191,7 +224,7 @@ class TestBcos:
         assert torch.equal(head(rows)[0].argmax(1), labels)
 
     def test_has_no_gradient_of_an_empty_row_that_is_not_a_number(self) -> None:
-        head, rows = build_head("bcos", 0, 3), sparse_rows({}, {2: 0.0}, {1: 1.0})
+        head, rows = build_head("bcos", 0, head_layers=3), sparse_rows({}, {2: 0.0}, {1: 1.0})
         value = rows.value.clone().requires_grad_()
         head(rows.with_value(value))[0].sum().backward()
         assert all(p.grad.isfinite().all() for p in [value, *head.parameters()])

@@ -89,3 +89,20 @@ def test_every_link_leads_somewhere_and_every_drawing_is_titled(browser: Any, re
     assert len(figures) > 3 and all(title.strip() and caption.strip() for title, caption in figures)
     assert page.evaluate("!!document.querySelector('#wrong article .label.wrong')")
     page.close()
+
+
+def test_a_table_too_broad_for_the_page_scrolls_in_its_box_and_keeps_its_first_column(
+    browser: Any, report: Path
+) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 900})
+    page.goto(report.as_uri())
+    moved = page.evaluate(
+        """() => [...document.querySelectorAll('.wide')].filter(box => box.scrollWidth > box.clientWidth).map(box => {
+          const cell = n => box.querySelector('tr:last-child').children[n].getBoundingClientRect().left;
+          const before = [cell(0), cell(1)];
+          box.scrollLeft = 60;
+          return [cell(0) - before[0], cell(1) - before[1]];
+        })"""
+    )
+    assert moved and all(first == 0 and second < 0 for first, second in moved)
+    page.close()

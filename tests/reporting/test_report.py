@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from splade.reporting.report import Explained, explained, shown_sentences, write_report
+from splade.reporting.report import Explained, explained, shown_sentences, whole_numbers, write_report
 from tests.reporting.builders import (
     build_classes,
     build_explanation,
@@ -78,7 +78,7 @@ def test_every_figure_has_a_line_on_what_it_means(page: str) -> None:
 
 def test_the_figures_are_those_of_the_results(page: str) -> None:
     for figure in ("83.2 %", "dense head 84.1 % (-0.9 points)", "27.3", "3.2e-06", "94.0 %", "31 duplicate texts"):
-        assert figure in page
+        assert figure in page.replace("\u00a0", " ")
     # Shares come in the order of their size, whatever the order in the file.
     assert page.index('<th scope="row">1 %</th>') < page.index('<th scope="row">10 %</th>')
 
@@ -152,7 +152,7 @@ class TestLabels:
         section = self.section(tmp_path, build_results())
         assert "F1, dense head" in section
         assert '<th scope="row">negative</th><td class="n">82.2 %</td><td class="n">83.4 %</td>' in section
-        matrix = section[section.index("<caption>Confusions") :]
+        matrix = section[section.index("<caption><b>Confusions") :]
         assert re.findall(r'<th scope="col" class="n">(\w+)</th>', matrix) == ["negative", "positive"]
         assert re.findall(r'class="n (\w+)" [^>]*>([\d,]+)<', matrix) == [
             ("toward", "330"),
@@ -196,3 +196,23 @@ def test_wrong_predictions_say_what_the_data_say(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     right, wrong = page.split('<section id="wrong">')
     assert "wrong: the data say" not in right and "wrong: the data say neg&lt;b&gt;ative" in wrong
+
+
+def eraser(mean: float, low: float, high: float) -> dict[str, Any]:
+    """A row of one figure."""
+    return {"aopc": {"sufficiency": {"mean": mean, "low": low, "high": high}}, "rows": 869}
+
+
+def test_intervals_of_tables_are_text_and_no_tooltip(tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", {"eraser": eraser(0.094, -0.09, 0.1)}, [], [])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert '<td class="n">0.094<small>-0.090 to 0.100</small></td>' in page
+    assert "Measured on 869 texts." in page and "95 % interval -0.090 to 0.100" in page
+
+
+def test_no_line_ends_within_a_number_or_an_interval() -> None:
+    said = whole_numbers("95 % interval 65.7 % to 78.1 %; random tokens -0.1 to -0.2, go to 5")
+    assert said.split(" ") == [
+        *("95\u00a0%", "interval", "65.7\u00a0%\u00a0to\u00a078.1\u00a0%;", "random", "tokens"),
+        *("-0.1\u00a0to\u00a0-0.2,", "go", "to", "5"),
+    ]

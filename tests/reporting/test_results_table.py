@@ -6,6 +6,7 @@ import io
 import re
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from splade.reporting.results_table import print_results
@@ -76,3 +77,27 @@ def test_a_label_is_no_markup() -> None:
 
 def test_a_table_that_is_not_asked_for_is_not_there() -> None:
     assert not re.search(r"kept|likeness|Confusions", printed(build_results()))
+
+
+AGREEMENT = {
+    "texts": 113,
+    "explainers": {
+        name: {
+            figure: {"mean": 0.643, "low": 0.595, "high": 0.685}
+            for figure in ("ap", "ap_chance", "ap_phrase", "ap_size", "ap_label", "f1_gold", "f1_training")
+        }
+        for name in ("dla", "random", "untrained")
+    },
+}
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_table_too_broad_for_lines_is_a_table_and_none_of_its_cells_is_broken(width: int) -> None:
+    stream = io.StringIO()
+    print_results({"agreement": AGREEMENT}, Console(file=stream, width=width))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= width and "Whose words are people's" in lines
+    [row] = [line for line in lines if line.startswith("this model before training")]
+    assert row.split("  ")[1].strip() == "0.643 [0.595, 0.685]"
+    left_out = [line for line in lines if line.startswith("In the results: ")]
+    assert bool(left_out) == (width < 160) and row.count("0.643") == (7 if width == 160 else row.count("0.643"))

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from splade.evaluation.figure import Curves, Histogram
-from splade.reporting.sections import Section, ShownFigure, brief_figures, figure_title, headline, sections, spoken
+from splade.evaluation.measures import declared
+from splade.reporting.sections import (
+    Section,
+    ShownFigure,
+    brief_figures,
+    figure_title,
+    headline,
+    sections,
+    spoken,
+    spoken_of_any,
+)
 from tests.reporting.builders import build_results, build_tagging_results
 
 
@@ -88,10 +98,29 @@ def test_what_goes_beside_a_figure_is_left_out_where_it_was_not_measured() -> No
     assert by_title(headline(results))["entity F1, 20 tokens"].beside == ""
 
 
-def test_headline_figures_are_not_repeated_in_sections() -> None:
-    for results in (build_results(), build_tagging_results()):
-        titles = [figure.title for figure in all_figures(results)]
-        assert len(set(titles)) == len(titles)
+def test_headline_figures_are_told_again_only_beside_others_of_their_section() -> None:
+    results = build_results()
+    assert of_title(results, "Label by label").figures == []
+    assert [figure.title for figure in of_title(results, "Identity").figures] == [
+        "largest error of the sum",
+        "mean error of the sum",
+    ]
+    deletion = {"r2": 0.5, "tau": 0.3, "texts": 200, "words": 4046}
+    assert [figure.title for figure in of_title({"deletion": deletion}, "Deletion").figures] == [
+        "deletion explained by the sum, R²",
+        "ranks of words, Kendall's τ",
+    ]
+
+
+def test_a_section_says_on_how_much_it_was_measured() -> None:
+    assert of_title({"deletion": {"tau": 0.3, "texts": 200, "words": 4046}}, "Deletion").counts == (
+        "200 texts and 4,046 words"
+    )
+    eraser = {"eraser": {"aopc": {"sufficiency": {"mean": 0.1}}, "rows": 869}}
+    assert of_title(eraser, "ERASER").counts == "869 texts"
+    assert of_title(eraser | {"task": "tagging"}, "ERASER").counts == "869 words"
+    shared = {"grounding": {"input_share": 0.1, "texts": 256}}  # of several measures, each on texts of its own
+    assert of_title(shared, "Grounding").counts == ""
 
 
 def test_a_terminal_has_the_headline_and_some_of_the_others() -> None:
@@ -172,6 +201,24 @@ def test_texts_are_spoken_in_the_words_of_the_task() -> None:
     text = "a {unit}, many {units}, of {items}"
     assert spoken(text, {}) == "a text, many texts, of texts"
     assert spoken(text, {"task": "tagging"}) == "a word, many words, of sentences"
+
+
+def test_what_is_for_one_task_alone_is_said_to_no_other() -> None:
+    text = "kept{tagging:, at {units} of entities}; of {classification:a whole text}{tagging:a word}"
+    assert spoken(text, {}) == "kept; of a whole text"
+    assert spoken_of_any("of {classification:a text}{tagging:a word}", {}) == (
+        "of a text (classification) or a word (tagging)"
+    )
+    for one in declared("classification"):
+        texts = [one.about, *(figure.meaning for figure in one.figures), *(each.caption for each in one.drawings)]
+        assert "tagger" not in " ".join(spoken(text, {"task": "classification"}) for text in texts)
+
+
+def test_headings_of_tables_are_spoken_too() -> None:
+    circuits: dict[str, Any] = {"circuits": {"negative": {"rows": 12, "tokens": []}}}
+    circuits["circuits"]["negative"]["tokens"] = [{"token": "bad", "mean": 0.5, "spread": 0.1, "rows": 3}]
+    grids = [table.grid for section in sections(circuits) for table in section.tables]
+    assert [list(grid.columns)[:2] for grid in grids] == [["label", "texts"]]
 
 
 def test_a_figure_is_called_by_its_title() -> None:

@@ -59,6 +59,8 @@ def test_another_run_is_not_replaced_unasked(quick: Callable[..., Config], tmp_p
 def test_the_command_prints_the_table(run_study_cli: Callable[..., Result], tmp_path: Path) -> None:
     result = run_study_cli("faithfulness", **FEW)
     assert result.exit_code == 0, result.output
-    assert all(name in result.stdout for name in ("DLA (ours)", "random, dense", "compr.", "seconds"))
+    assert all(
+        name in result.stdout for name in ("DLA (ours)", "Explainers of the dense baseline", "compr.", "seconds")
+    )
     assert f"Report: {tmp_path / 'out' / 'report.html'}" in result.stdout
     expect_sentence(run_study_cli("faithfulness", task="tagging"), "compares classifiers of whole texts")

@@ -30,8 +30,8 @@ def read(model: LexicalSAE, documents: list[list[str]]) -> tuple[np.ndarray, lis
     for batch in read_documents(model, documents, batch_size=4):
         ones = torch.ones(len(batch.rows), dtype=torch.long)
         for number, (row, of_words) in enumerate(zip(batch.rows, batch.word_scores(ones), strict=True)):
-            logits[row], scores[row] = batch.state.logits[number].numpy(), of_words
-            bias[row] = float(batch.state.b_eff[number, 1])
+            logits[row], scores[row] = batch.logits[number].numpy(), of_words
+            bias[row] = float(batch.bias[number, 1])
     return logits, scores, bias
 
 

@@ -1,0 +1,112 @@
+"""The deletion loss: words are really deleted, and their shares are those of the explanation."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from splade import explain
+from splade.config.schema import LossWeights, TrainingConfig
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.deletion import KNEE, DeletionLoss
+from splade.training.objective import TERMS, Objective
+from tests.builders import build_model, encode
+
+TEXTS = ["a charming film and a good story", "the plot is awful", "dull"]
+LABELS = torch.tensor([1, 0, 0])
+
+
+@pytest.fixture(scope="module", params=["max", "attention"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
+    return build_model(tmp_path_factory.mktemp("models"), pooling=request.param).eval()
+
+
+def gap(model: LexicalSAE, loss: DeletionLoss) -> torch.Tensor:
+    ids, mask = encode(model, TEXTS)
+    sequence = model(ids, mask)
+    return loss(model, sequence, model.classify(sequence, mask), LABELS)
+
+
+def test_by_hand(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    """“charming” and “good” of the first text, “awful” of the second; the third is left alone."""
+    deleted = {0: [1, 5], 1: [3]}
+
+    def draw(self: DeletionLoss, words: torch.Tensor) -> torch.Tensor:
+        gone = torch.zeros_like(words, dtype=torch.bool)
+        for text, chosen in deleted.items():
+            gone[text] = torch.isin(words[text], torch.tensor(chosen))
+        return gone
+
+    monkeypatch.setattr(DeletionLoss, "_draw", draw)
+    gaps = []
+    for text, chosen in deleted.items():
+        words = TEXTS[text].split()
+        shorter = " ".join(word for number, word in enumerate(words) if number not in chosen)
+        target = model.labels[int(LABELS[text])]
+        [whole], [without] = (explain(model, [each], target=target) for each in (TEXTS[text], shorter))
+        share = sum(whole.words[number].score for number in chosen)
+        effect = whole.logits[target] - without.logits[target]
+        gaps.append(F.smooth_l1_loss(torch.tensor(effect), torch.tensor(share), beta=KNEE))
+    found = gap(model, DeletionLoss(TrainingConfig()))
+    torch.testing.assert_close(found, torch.stack(gaps).mean().expand(3), rtol=1e-4, atol=1e-5)
+
+
+def test_it_is_drawn_what_the_settings_say() -> None:
+    words = torch.tensor([[-1, 0, 1, 1, 2, 3, -1], [-1, 0, 1, -1, -1, -1, -1], [-1, 0, -1, -1, -1, -1, -1]])
+    torch.manual_seed(0)
+    most = 0
+    for _ in range(50):
+        gone = DeletionLoss(TrainingConfig(deletion_share=1.0, deletion_words=2))._draw(words)
+        assert not gone[words < 0].any() and not gone[2].any(), "the only word of a text stays"
+        assert bool(gone[0, 2]) == bool(gone[0, 3]), "a word goes with all its pieces"
+        assert gone[1].sum() == 1
+        most = max(most, len(words[0][gone[0]].unique()))
+    assert most == 2
+    some = [
+        DeletionLoss(TrainingConfig(deletion_share=0.34))._draw(words[:2].repeat(3, 1)).any(1).sum() for _ in range(9)
+    ]
+    assert {int(number) for number in some} == {2}
+
+
+def test_texts_of_one_word_have_nothing_to_delete(model: LexicalSAE) -> None:
+    ids, mask = encode(model, ["good", "dull"])
+    sequence = model(ids, mask)
+    found = DeletionLoss(TrainingConfig())(model, sequence, model.classify(sequence, mask), torch.tensor([1, 0]))
+    assert found.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("weight, counts", [(2.0, True), (0.0, False)])
+def test_it_is_a_term_of_the_objective_unless_it_weighs_nothing(model: LexicalSAE, weight: float, counts: bool) -> None:
+    width = model.backbone.hidden_size
+    sums = {}
+    for chosen in (weight, 0.0):
+        torch.manual_seed(0)
+        weights = LossWeights(deletion=chosen, guide=0.0)
+        objective = Objective(2, model.vocab_size, TrainingConfig(loss_weights=weights), width)
+        ids, mask = encode(model, TEXTS)
+        sequence = model(ids, mask)
+        loss, totals = objective(model, model.classify(sequence, mask), LABELS, False, 1.0, sequence)
+        sums[chosen] = loss.item(), totals.sums[TERMS.index("deletion")].item()
+    assert (sums[weight][1] > 0) == counts
+    assert sums[weight][0] == pytest.approx(sums[0.0][0] + weight * sums[weight][1], abs=1e-4)
+
+
+def test_a_few_steps_bring_shares_nearer_to_what_deletion_does(model: LexicalSAE) -> None:
+    loss = DeletionLoss(TrainingConfig(deletion_share=1.0))
+    head = [parameter.clone() for parameter in model.head.parameters()]
+    optimizer, gaps = torch.optim.Adam(model.parameters(), 1e-3), []
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.head.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    for _ in range(40):
+        found = gap(model, loss).mean()
+        optimizer.zero_grad()
+        found.backward()
+        optimizer.step()
+        gaps.append(float(found))
+    assert sum(gaps[-10:]) < 0.7 * sum(gaps[:10])
+    with torch.no_grad():
+        for parameter, before in zip(model.head.parameters(), head, strict=True):
+            parameter.copy_(before)
