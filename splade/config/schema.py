@@ -246,7 +246,9 @@ class TrainingConfig(OpenSection):
     deletion_share: Share = 0.5
     """Share of a batch's texts that are read again without some of their words, where there is a deletion loss …"""
     deletion_words: PositiveInt = 3
-    """… and the most words that go."""
+    """… the most words that go …"""
+    deletion_silent: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    """… and the share of these texts that are read without some of the words that say nothing, in the place of any."""
     loss_weights: LossWeights = field(default_factory=LossWeights)
     """Weights of the circuit losses."""
 

@@ -18,7 +18,7 @@ from splade.explainers import CHANCE_DRAWS, Explainer, Subject, WordScores, Word
 WORDS_DELETED = 40
 """Words deleted one at a time of a text, drawn at random of those of a longer one, as in the measure `deletion`."""
 
-POSITIONS = 4_000_000
+POSITIONS = 1_500_000
 """Positions that a model reads for one explainer, minutes on two cores. Of long texts a slow one explains fewer."""
 
 SEEDS = 5
@@ -27,7 +27,7 @@ SEEDS = 5
 QUICK = 2
 """Readings of a text up to which an explainer is quick enough to be asked once before its time is taken."""
 
-STABILITY_POSITIONS = 1_000_000
+STABILITY_POSITIONS = 400_000
 """Positions read for the other seeds: each text gives ten pairs of them, so that few texts are enough."""
 
 

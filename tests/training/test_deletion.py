@@ -32,7 +32,7 @@ def test_by_hand(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
     """“charming” and “good” of the first text, “awful” of the second; the third is left alone."""
     deleted = {0: [1, 5], 1: [3]}
 
-    def draw(self: DeletionLoss, words: torch.Tensor) -> torch.Tensor:
+    def draw(self: DeletionLoss, words: torch.Tensor, shares: torch.Tensor) -> torch.Tensor:
         gone = torch.zeros_like(words, dtype=torch.bool)
         for text, chosen in deleted.items():
             gone[text] = torch.isin(words[text], torch.tensor(chosen))
@@ -57,16 +57,27 @@ def test_it_is_drawn_what_the_settings_say() -> None:
     torch.manual_seed(0)
     most = 0
     for _ in range(50):
-        gone = DeletionLoss(TrainingConfig(deletion_share=1.0, deletion_words=2))._draw(words)
+        gone = DeletionLoss(TrainingConfig(deletion_share=1.0, deletion_words=2))._draw(words, torch.zeros(words.shape))
         assert not gone[words < 0].any() and not gone[2].any(), "the only word of a text stays"
         assert bool(gone[0, 2]) == bool(gone[0, 3]), "a word goes with all its pieces"
         assert gone[1].sum() == 1
         most = max(most, len(words[0][gone[0]].unique()))
     assert most == 2
-    some = [
-        DeletionLoss(TrainingConfig(deletion_share=0.34))._draw(words[:2].repeat(3, 1)).any(1).sum() for _ in range(9)
-    ]
-    assert {int(number) for number in some} == {2}
+    many = words[:2].repeat(3, 1)
+    loss = DeletionLoss(TrainingConfig(deletion_share=0.34))
+    assert {int(loss._draw(many, torch.zeros(many.shape)).any(1).sum()) for _ in range(9)} == {2}
+
+
+def test_silent_words_go_where_it_is_asked_for() -> None:
+    words = torch.tensor([[-1, 0, 1, 1, 2, 3, -1], [-1, 0, 1, 2, 3, -1, -1]])
+    shares = torch.tensor([[0, 0.5, 0, -0.2, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0.0]])
+    torch.manual_seed(0)
+    loss, drawn = DeletionLoss(TrainingConfig(deletion_share=1.0, deletion_silent=1.0)), []
+    for _ in range(60):
+        gone = loss._draw(words, shares)
+        assert not gone[words < 0].any() and not gone[1, 1:5].all(), "a word stays"
+        drawn.append(tuple(words[0][gone[0]].tolist()))
+    assert set(drawn) == {(), (2,), (3,), (2, 3)}, "those of the first text that have a share stay"
 
 
 def test_texts_of_one_word_have_nothing_to_delete(model: LexicalSAE) -> None:
@@ -105,7 +116,7 @@ def test_a_few_steps_bring_shares_nearer_to_what_deletion_does(model: LexicalSAE
         optimizer.zero_grad()
         found.backward()
         optimizer.step()
-        gaps.append(float(found))
+        gaps.append(found.item())
     assert sum(gaps[-10:]) < 0.7 * sum(gaps[:10])
     with torch.no_grad():
         for parameter, before in zip(model.head.parameters(), head, strict=True):
