@@ -202,7 +202,14 @@ def build_model(
         build_backbone_folder(tmp_path, family)
     backbone, tokenizer = Backbone.from_name(str(folder))
     vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
-    defaults = {"hidden_size": 16, "neighbours": 6, "dtype": "float32", "head": "relu_mlp", "token_dropout": 0.0}
+    defaults = {
+        "hidden_size": 16,
+        "neighbours": 6,
+        "neighbour_similarity": -1.0,
+        "dtype": "float32",
+        "head": "relu_mlp",
+        "token_dropout": 0.0,
+    }
     config = ModelConfig(**{"support": support, **defaults, **settings})
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(1)

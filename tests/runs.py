@@ -28,6 +28,7 @@ TINY: dict[str, object] = {
     "model.dtype": "float32",
     "model.hidden_size": 16,
     "model.neighbours": 6,
+    "model.neighbour_similarity": -1.0,
     "model.head": "relu_mlp",  # random embeddings mean nothing, so a head tied to them would learn nothing
     "model.token_dropout": 0.0,
     "data.max_length": 24,

@@ -139,7 +139,8 @@ def _fitted_scale(model: LexicalModel, task: Task, texts: np.ndarray, batch_size
 
 def _cross_entropy(model: LexicalModel, vectors: Tensor, answers: Tensor) -> Tensor:
     """(P,) of the tokens `answers` (P,) by the scores v·Eᵀ + b of vectors (P, d)."""
-    encoder, out = model.encoder, []
+    weight, bias = (each[: model.backbone.vocab_size] for each in (model.encoder.weight, model.encoder.bias))
+    out = []
     for part, right in zip(vectors.split(POSITIONS_AT_A_TIME), answers.split(POSITIONS_AT_A_TIME), strict=True):
-        out.append(F.cross_entropy(part @ encoder.weight.T.float() + encoder.bias, right, reduction="none"))
+        out.append(F.cross_entropy(part @ weight.T.float() + bias, right, reduction="none"))
     return torch.cat(out) if out else vectors.new_zeros(0)

@@ -14,6 +14,9 @@ from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 FROZEN_TOP = 100
 """A token counts as proposed by the frozen backbone when it is among its so many highest scores at the position."""
 
+ROUNDING = 1e-5
+"""A score that is among the highest may come out a little lower where it is computed alone."""
+
 POSITIONS_AT_A_TIME = 1024
 """Positions scored over the whole vocabulary at a time: 125 MB where it has 30,522 tokens."""
 
@@ -66,14 +69,17 @@ class FrozenShare(Measure[FrozenShareResult]):
         hidden = hidden.reshape(-1, weight.shape[1])  # (B·L, d)
         entry, position, value = seen.attribution.by_position()
         places, inverse = position.unique(return_inverse=True)
-        top = torch.cat(  # (P, 100)
-            [
-                (hidden[part].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).indices
-                for part in places.split(POSITIONS_AT_A_TIME)
-            ]
-        )
-        token = self.scope.model.encoder.base[seen.attribution.token[entry]]
-        proposed = (top[inverse] == token[:, None]).any(1)
+        scores = [
+            (hidden[part].float() @ weight.T + bias).topk(FROZEN_TOP, dim=1).values[:, -1]
+            for part in places.split(POSITIONS_AT_A_TIME)
+        ]
+        least = torch.cat(scores)[inverse]  # (M,): the hundredth highest at each entry's position
+        encoder = self.scope.model.encoder
+        token = encoder.base[seen.attribution.token[entry]]
+        is_token = token < len(weight)  # a word that the tokenizer splits is scored by its own row
+        rows = torch.where(is_token[:, None], weight[token.clamp(max=len(weight) - 1)], encoder.weight[token].float())
+        score = (hidden[position].float() * rows).sum(1) + bias[token.clamp(max=len(weight) - 1)] * is_token
+        proposed = score >= least - ROUNDING * least.abs()
         size = value.abs()
         self._agreed, self._total = self._agreed + float(size[proposed].sum()), self._total + float(size.sum())
 

@@ -21,7 +21,11 @@ class InputShareResult:
 
 
 def size_on_input(
-    input_ids: Tensor, row_of_position: Tensor, attribution: SparseRows, base: Tensor | None = None
+    input_ids: Tensor,
+    row_of_position: Tensor,
+    attribution: SparseRows,
+    base: Tensor | None = None,
+    tokens: int | None = None,
 ) -> tuple[float, float]:
     """|attribution| on tokens that stand at the positions of their row, and in all.
 
@@ -29,10 +33,13 @@ def size_on_input(
         input_ids: (B, L).
         row_of_position: (B, L) the row of each position, −1 for none.
         base: (V,) the token that each column is a sense of.
+        tokens: the tokenizer's; what comes after are words that it splits, which only fire where they stand.
     """
     keys = (row_of_position * attribution.vocab_size + input_ids)[row_of_position >= 0]
     token = attribution.token if base is None else base[attribution.token]
     on_input = torch.isin(attribution.row * attribution.vocab_size + token, keys)
+    if tokens is not None:
+        on_input |= token >= tokens
     size = attribution.value.abs()
     return float(size[on_input].sum()), float(size.sum())
 
@@ -60,7 +67,10 @@ class InputShare(Measure[InputShareResult]):
 
     def update(self, seen: Seen) -> None:
         rows = self.scope.task.row_of_position(seen.batch)
-        on_input, total = size_on_input(seen.batch.input_ids, rows, seen.attribution, self.scope.model.encoder.base)
+        model = self.scope.model
+        on_input, total = size_on_input(
+            seen.batch.input_ids, rows, seen.attribution, model.encoder.base, model.backbone.vocab_size
+        )
         self._on_input, self._total = self._on_input + on_input, self._total + total
 
     def result(self) -> InputShareResult:

@@ -95,11 +95,14 @@ class LexiconMeter:
         strong = {word: rating for word, rating in ratings.items() if abs(rating) >= SMALLEST_RATING}
         whole, names = vocabulary.starts_word.tolist(), [vocabulary.names[token] for token in vocabulary.base.tolist()]
         self.rated = torch.tensor([strong.get(n, 0.0) if w else 0.0 for n, w in zip(names, whole, strict=True)])
-        self.name, self.vocabulary = name, vocabulary
+        self.name, self.vocabulary, self._ratings = name, vocabulary, strong
         self._by_token = torch.zeros(len(self.rated), dtype=torch.float64)
         self._right = 0.0
 
     def add(self, attribution: SparseRows) -> None:
+        for token in attribution.token.unique().tolist():
+            if token >= self.vocabulary.tokens and not self.rated[token]:  # a split word that may be new
+                self.rated[token] = self._ratings.get(self.vocabulary.names[token], 0.0)
         size, rating = attribution.value.abs().double().cpu(), self.rated[attribution.token.cpu()]
         self._by_token.index_add_(0, attribution.token.cpu(), size)
         self._right += float(size[(rating * attribution.value.cpu()) > 0].sum())

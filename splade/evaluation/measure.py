@@ -145,6 +145,11 @@ class Scope:
     to_train: bool = False
     """Whether the model is yet to be trained, and what it is compared with too: only settings can be checked."""
 
+    @property
+    def columns(self) -> int:
+        """Words that could be active: tokens, split words of the training texts, further senses of some."""
+        return len(self.model.vocabulary) - self.model.vocabulary.free
+
 
 @dataclass(frozen=True)
 class Seen:

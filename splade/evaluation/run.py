@@ -57,7 +57,7 @@ class Evaluation:
         counts = {"evaluated": len(self.scope.rows)}
         if not task.description.decides_on_texts:  # a text is one prediction, a sentence is many
             counts[task.units] = self.rows
-        return found | counts | {"findings": self.findings, "vocab_size": self.scope.model.vocab_size}
+        return found | counts | {"findings": self.findings, "vocab_size": self.scope.columns}
 
 
 def chosen_measures(config: EvaluationConfig, task: str) -> list[type[Measure[Any]]]:

@@ -118,7 +118,7 @@ class Sparsity(Measure[SparsityResult]):
             "active_tokens_entities.{mean,p50,p95,max,histogram}",
             "vocabulary tokens active in a word of an entity; null: there are none",
         ),
-        Key("vocab_size", "tokens, and further senses of some, that could be"),
+        Key("vocab_size", "tokens, split words of the training texts and further senses of some, that could be"),
     )
 
     def __init__(self, scope: Scope):
@@ -137,7 +137,7 @@ class Sparsity(Measure[SparsityResult]):
         of_subsets = {name: torch.cat(parts).numpy() for name, parts in self._of_subsets.items()}
         return SparsityResult(
             active_tokens(counts),
-            1 - float(counts.mean()) / self.scope.model.vocab_size,
+            1 - float(counts.mean()) / self.scope.columns,
             {name: active_tokens(part) if len(part) else None for name, part in of_subsets.items()},
         )
 

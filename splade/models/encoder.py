@@ -105,6 +105,13 @@ class LexicalEncoder(nn.Module):
         """Shut tokens with all their senses for every input; a sense shuts its token."""
         self.suppressed |= torch.isin(self.base, self.base[tokens])
 
+    @torch.no_grad()
+    def write_rows(self, tokens: Tensor, rows: Tensor) -> None:
+        """Set the decoder's rows (n, d) of some tokens (n,), for words that get a column while the model is used."""
+        self.weight.data[tokens] = rows.to(self.weight.dtype)
+        if self._scan_copy is not None:
+            self._scan_copy[1][tokens] = rows.to(self._scan_copy[0])
+
     def _decoder_for_scan(self, dtype: torch.dtype) -> Tensor:
         if dtype == self.weight.dtype:
             return self.weight.detach()

@@ -94,14 +94,22 @@ class HeadParts:
     num_classes: int
     sense_of: Sequence[int] = ()
     """The token that each further column is a sense of."""
+    open_words: int = 0
+    """Columns, after the vocabulary's, for words that the tokenizer splits."""
 
     @property
     def vocab_size(self) -> int:
-        return len(self.embeddings)
+        return len(self.embeddings) + self.open_words
 
 
 class Head(nn.Module, ABC):
     """Base of all heads."""
+
+    words: Tensor
+    """(V, ·): a row a column of the sparse vector, further senses left out where they follow from their token's."""
+
+    words_from_meaning: ClassVar[bool] = False
+    """Whether a row of `words` follows from what a word means, so that words never met in training can have one."""
 
     @abstractmethod
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
@@ -159,12 +167,13 @@ class TiedMLP(Head):
     """
 
     Settings = MLPSettings
-    words: Tensor
+    words_from_meaning = True
 
     def __init__(self, parts: HeadParts, settings: MLPSettings):
         super().__init__()
         embeddings, width = parts.embeddings, parts.embeddings.shape[1]
         table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
+        table = F.pad(table, (0, 0, 0, parts.open_words))  # filled in as these words are met
         self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
         self.sense_of = list(parts.sense_of)
         if self.sense_of:  # a further sense is its token's embedding and an offset of its own

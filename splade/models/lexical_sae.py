@@ -23,6 +23,7 @@ from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
 from splade.models.layers.virtual_expander import VirtualExpander
+from splade.models.open_words import FREE_COLUMNS, OpenWords, split_words_of
 from splade.models.pooling import POOLINGS
 from splade.models.record import SavedModel
 from splade.models.savable import Savable
@@ -31,6 +32,7 @@ from splade.models.state import CircuitState, TagCircuitState
 from splade.models.supports import SUPPORTS, SupportParts
 from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
+from splade.models.word_reader import WordReader, words_in_pieces
 from splade.task_description import describe
 from splade.utils.cuda import pick_dtype
 
@@ -81,27 +83,33 @@ class LexicalSAE(TextMethods, Savable):
         max_length: int,
         texts: EncodedTexts | None = None,
         senses: tuple[list[int], Tensor] | None = None,
+        open_words: tuple[int, int] | None = None,
         blank: bool = False,
         task: Task = "classification",
     ):
         """`texts`: those that it will be trained on, for supports that take their words from there. `senses`: tokens
-        with several of them, and typical hidden states (n, M, d) of each (`choose_senses`). `blank`: leave out what a
-        saved state dict will fill in. `task`: what the head is trained for."""
+        with several of them, and typical hidden states (n, M, d) of each (`choose_senses`). `open_words`: of a saved
+        model, how many split words have columns, and how many of these are frequent. `blank`: leave out what a saved
+        state dict will fill in. `task`: what the head is trained for."""
         super().__init__()
         config = replace(config, gate=config.gate or DEFAULT_GATE)  # what is saved names the gate it was made with
         self.config, self.labels, self.tokenizer, self.task = config, list(labels), tokenizer, task
         self.record = {}
         self.max_length = min(max_length, backbone.max_length)
-        vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
-        self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
         self.backbone = backbone
         if not config.train_embeddings:
             backbone.freeze_embeddings()
+        vocabulary = Vocabulary.from_tokenizer(tokenizer, backbone.vocab_size)
+        opened = self._open_vocabulary(vocabulary, texts, open_words)
+        if opened is not None:
+            vocabulary = vocabulary.with_words(len(opened), opened.free)
+        self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
+        readings = None if opened is None or blank else opened.reader.read([(w,) for w in vocabulary.content.tolist()])
+        parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank, opened, readings)
         weight, bias = backbone.decoder()
-        parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank)
         self.encoder = LexicalEncoder(
-            weight,
-            bias,
+            F.pad(weight, (0, 0, 0, len(vocabulary) - len(weight))),
+            F.pad(bias, (0, len(vocabulary) - len(bias)), value=0.0 if blank else float(bias.mean())),
             make(GATES, config.gate or DEFAULT_GATE, config, len(self.vocabulary)),
             [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
@@ -109,25 +117,59 @@ class LexicalSAE(TextMethods, Savable):
             None if senses is None else VirtualExpander(len(vocabulary), *senses),
         )
         sense_of = list(self.vocabulary.sense_of.values())
-        head_parts = HeadParts(backbone.frozen_embeddings(), config.hidden_size, len(self.labels), sense_of)
-        self.head = make(HEADS, config.head, config, head_parts)
+        rest = config.hidden_size, len(self.labels), sense_of, len(opened) if opened else 0
+        self.head = make(HEADS, config.head, config, HeadParts(backbone.frozen_embeddings(), *rest))
+        self.open_words = opened
+        if opened is not None:
+            opened.attach(self.encoder, self.head, self.vocabulary)
+        if opened is not None and readings is not None:
+            content = vocabulary.content
+            table = self.head.words[content].float() if self.head.words_from_meaning else None
+            opened.fit(readings, weight[content], table)
+
+    def _open_vocabulary(
+        self, vocabulary: Vocabulary, texts: EncodedTexts | None, saved: tuple[int, int] | None
+    ) -> OpenWords | None:
+        """Columns for words that the tokenizer splits, where a support lets them speak: those of the training texts, or
+        as many as a saved model has."""
+        if not any(SUPPORTS.get(name).lets_split_words_speak for name in self.config.support):
+            return None
+        words, often = ([], 0) if texts is None else split_words_of(texts, vocabulary)
+        known, often = (len(words), often) if saved is None else saved
+        from_meaning = HEADS.get(self.config.head).words_from_meaning
+        widths = self.backbone.hidden_size, self.backbone.input_embeddings().embedding_dim if from_meaning else 0
+        reader = WordReader(self.backbone, self.tokenizer)
+        opened = OpenWords(reader, len(vocabulary), known, often, widths, FREE_COLUMNS if from_meaning else 0)
+        if saved is None:
+            opened.begin(words)
+        return opened
 
     @classmethod
     def from_saved(cls, backbone: Backbone, tokenizer: PreTrainedTokenizerFast, saved: SavedModel) -> LexicalSAE:
         tokens = saved.sense_tokens
-        return cls(
+        model = cls(
             backbone,
             tokenizer,
             saved.labels,
             saved.model,
             max_length=saved.max_length,
             senses=(tokens, torch.zeros(len(tokens), saved.model.senses, backbone.hidden_size)) if tokens else None,
+            open_words=(saved.open_words, saved.frequent_open_words),
             blank=True,
             task=saved.task,
         )
+        if model.open_words is not None:
+            model.open_words.shut |= set(map(tuple, saved.shut_words))
+        return model
 
     def own_settings(self) -> dict[str, Any]:
-        return {"sense_tokens": [] if self.encoder.senses is None else self.encoder.senses.tokens.tolist()}
+        opened = self.open_words
+        return {
+            "sense_tokens": [] if self.encoder.senses is None else self.encoder.senses.tokens.tolist(),
+            "open_words": opened.known if opened else 0,
+            "frequent_open_words": opened.often if opened else 0,
+            "shut_words": sorted(map(list, opened.shut)) if opened else [],
+        }
 
     @property
     def precision(self) -> torch.dtype:
@@ -152,18 +194,36 @@ class LexicalSAE(TextMethods, Savable):
         self.config = replace(self.config, topk_per_position=whole_number(most, "topk_per_position", least=0))
 
     def suppress(self, words: Sequence[str]) -> None:
-        """Shut vocabulary words for every input, in all their senses and spellings; saved with the model."""
+        """Shut words for every input, in all their senses and spellings; saved with the model."""
         listed = [words] if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [words]
         if not all(isinstance(word, str) for word in listed):
             raise ModelError(f"Words to suppress were expected, a list of strings, but {words!r:.60} was given.")
-        chosen = self.vocabulary.tokens_of(listed, "The list to suppress")
+        split = {word: self._as_split(word) for word in listed} if self.open_words is not None else {}
+        whole = [word for word in listed if not split.get(word) or self.vocabulary.match(word)]
+        chosen = self.vocabulary.tokens_of(whole, "The list to suppress")
         self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
+        for pieces in {pieces for spellings in split.values() for pieces in spellings}:
+            self.open_words.shut_word(pieces)  # type: ignore[union-attr]
+
+    def _as_split(self, word: str) -> set[tuple[int, ...]]:
+        """The pieces that the tokenizer makes of a word, at the beginning of a text and after a space, in any case;
+        spellings that are one token are left out."""
+        spellings = {word.strip(), word.strip().lower(), word.strip().upper(), word.strip().capitalize()}
+        found = set()
+        for text in {*spellings, *(f" {spelling}" for spelling in spellings)}:
+            ids = torch.tensor([self.tokenizer(text, add_special_tokens=False)["input_ids"]], dtype=torch.long)
+            if ids.numel():
+                split, number = words_in_pieces(self.vocabulary, ids, torch.ones_like(ids))
+                found |= set(split.values()) if len(number.unique()) == 1 else set()  # one word, not several
+        return found
 
     @property
     def suppressed_words(self) -> list[str]:
         """Names of the tokens that are shut for every input, each once whatever its senses and spellings."""
         shut = self.encoder.base[self.encoder.suppressed].tolist()
-        return list(dict.fromkeys(self.vocabulary.names[token] for token in shut))
+        split = sorted(self.open_words.shut) if self.open_words is not None else []
+        names = [*(self.vocabulary.names[token] for token in shut), *map(self.vocabulary.name_of, split)]
+        return list(dict.fromkeys(names))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""

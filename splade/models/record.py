@@ -14,7 +14,7 @@ from splade.data.tasks import TASK_DATA
 from splade.errors import ModelError
 from splade.models.folder import KINDS, SETTINGS, Kind
 
-FORMAT = 3
+FORMAT = 4
 """Raised when a saved model's files change so that older code could not read them."""
 
 HASHED_FROM = 3
@@ -34,6 +34,9 @@ class SavedModel(BaseModel):
     max_length: Annotated[int, Strict(), Field(ge=3)]
     head: Literal["trained", "repaired"]
     sense_tokens: list[NonNegativeInt] = []
+    open_words: NonNegativeInt = 0
+    frequent_open_words: NonNegativeInt = 0
+    shut_words: list[list[NonNegativeInt]] = []
     versions: dict[str, str] = {}
     files: dict[str, str] = {}
     sha256: str = ""

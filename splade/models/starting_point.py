@@ -23,7 +23,8 @@ def load_backbone(name: str, *, revision: str | None = None) -> tuple[Backbone, 
         return Backbone.from_name(name, revision=revision)
     model = load_model(LexicalSAE, folder, draw=True)
     backbone = model.backbone.requires_grad_(True)
-    backbone.set_decoder_bias(model.encoder.bias)
+    tokens = slice(backbone.vocab_size)  # what was learned of split words stays behind
+    backbone.set_decoder_bias(model.encoder.bias[tokens])
     if model.config.train_decoder:
-        backbone.set_decoder_weight(model.encoder.weight)
+        backbone.set_decoder_weight(model.encoder.weight[tokens])
     return backbone.eval(), model.tokenizer

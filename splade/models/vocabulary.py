@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
@@ -63,6 +64,10 @@ class Vocabulary:
     stop: Tensor
     """Says nothing by itself: stop words (in any position, pieces included), single characters, numbers, punctuation.
     Negations are not stop words."""
+    tokens: int
+    """How many are the tokenizer's; after them come words that it splits, and then further senses."""
+    free: int = 0
+    """Entries that no word has yet."""
     sense_of: dict[int, int] = field(default_factory=dict)
     """Entries that are further senses of a token (``bank#2``), and that token."""
 
@@ -97,7 +102,7 @@ class Vocabulary:
         stop = [not special[i] and is_stop(name, starts[i]) for i, name in enumerate(names)]
         masks = {"special": special, "starts_word": starts, "wordlike": wordlike, "whole_word": whole, "stop": stop}
         tensors: Any = {name: torch.from_numpy(np.array(mask)) for name, mask in masks.items()}  # torch.tensor is slow
-        return cls(pieces, names, tokenizer, marker, **tensors)
+        return cls(pieces, names, tokenizer, marker, **tensors, tokens=len(pieces))
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -115,6 +120,35 @@ class Vocabulary:
             sense_of={len(self) + number: token for number, token in enumerate(base)},
             **masks,
         )
+
+    def with_words(self, count: int, free: int) -> Vocabulary:
+        """With room for words that the tokenizer splits, `free` of them yet to be met; whoever gives an entry to a word
+        names it."""
+        grown: Any = {name: F.pad(getattr(self, name), (0, count)) for name in ("special", "whole_word", "stop")}
+        grown |= {name: F.pad(getattr(self, name), (0, count), value=True) for name in ("starts_word", "wordlike")}
+        blank = [""] * count
+        return replace(self, pieces=[*self.pieces, *blank], names=[*self.names, *blank], free=free, **grown)
+
+    def name_of(self, pieces: Sequence[int]) -> str:
+        """A word by the tokens that write it, as people read it."""
+        return self.tokenizer.convert_tokens_to_string([self.pieces[piece] for piece in pieces]).strip() or BLANK
+
+    @property
+    def content(self) -> Tensor:
+        """(W,) the whole words that mean something by themselves, ascending."""
+        return (self.whole_word & ~self.stop & ~self.special).nonzero(as_tuple=True)[0]
+
+    @cached_property
+    def speaker(self) -> Tensor:
+        """(V,) the token that speaks for a word of one token: itself, or, where it is written as what continues a word,
+        the one of the same name that begins one (byte-level tokenizers write a text's first word so); −1: there is
+        none, and the word is like one that the tokenizer splits."""
+        begins = self.starts_word & ~self.special
+        by_name = {self.names[token]: token for token in begins.nonzero()[:, 0].tolist()[::-1]}
+        speaker = torch.where(begins | ~self.wordlike, torch.arange(len(self)), -1)
+        for token in (speaker < 0).nonzero()[:, 0].tolist():
+            speaker[token] = by_name.get(self.names[token], -1)
+        return speaker
 
     @cached_property
     def base(self) -> Tensor:
@@ -163,7 +197,7 @@ class Vocabulary:
         by_name: dict[str, list[int]] = {}
         whole = (~self.special & (self.starts_word | (self.marker == "Ġ"))).tolist()
         for index, base in enumerate(self.base.tolist()):
-            if whole[index]:
+            if whole[index] and self.names[base]:
                 by_name.setdefault(self.names[base].lower(), []).append(index)
         return by_name
 

@@ -57,7 +57,7 @@ class OwnToken(Anchor):
     """Mean over a row's words of −log softmax(z over the word's neighbourhood)[the word's own token].
 
     Each word's own token is to score highest among those that may speak for it, so that a neighbour cannot take its
-    place and stand for a class instead. Words that the tokenizer splits have no token of their own and do not count.
+    place and stand for a class instead. Words that speak for themselves alone do not count.
     """
 
     def __init__(self, model: LexicalModel):
@@ -67,14 +67,14 @@ class OwnToken(Anchor):
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
         ids, rows = sequence.input_ids, sequence.num_rows
         attended = sequence.attention_mask.bool()
-        position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked)  # (P,), (P, k)
-        is_word = tokens == ids.flatten()[position][:, None]  # (P, k): the neighbour that is the word's own token
-        whole = is_word.any(1)
-        position, tokens, answer = position[whole], tokens[whole], is_word[whole].int().argmax(1)
-        pairs = position[:, None].expand_as(tokens).flatten(), tokens.flatten()
-        z = self.model.encoder.scores(sequence, *pairs).view(tokens.shape)  # (P, k)
+        position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked)  # (P,), (P, k), its own first
+        several = (tokens >= 0).sum(1) > 1
+        position, tokens = position[several], tokens[several]
+        there = tokens >= 0  # (P, k)
+        z = torch.full(tokens.shape, -torch.inf, device=tokens.device)
+        z[there] = self.model.encoder.scores(sequence, position[:, None].expand_as(tokens)[there], tokens[there])
         row = sequence.row_of_position[position]
-        total = z.new_zeros(rows).index_add(0, row, F.cross_entropy(z, answer, reduction="none"))
+        total = z.new_zeros(rows).index_add(0, row, F.cross_entropy(z, torch.zeros_like(row), reduction="none"))
         return total / torch.bincount(row, minlength=rows).clamp(min=1)
 
 
@@ -91,9 +91,9 @@ class FrozenScores(Anchor):
     def __init__(self, model: LexicalModel):
         super().__init__(model)
         self.backbone = frozen_copy(model.backbone)
-        weight = model.encoder.weight
-        self.weight = weight.detach().clone() if weight.requires_grad else weight  # (V, d)
-        self.bias = model.encoder.bias.detach().clone()  # (V,)
+        tokens, weight = model.backbone.vocab_size, model.encoder.weight
+        self.weight = (weight.detach().clone() if weight.requires_grad else weight)[:tokens]  # (V, d)
+        self.bias = model.encoder.bias[:tokens].detach().clone()  # (V,)
 
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
         position, frozen = self._sample(sequence)  # (P,), (P, V)
@@ -126,8 +126,9 @@ class FrozenScores(Anchor):
         top = frozen.topk(min(FROZEN_TOP, vocab), dim=1).indices  # (P, k)
         number_at = torch.full((positions,), -1, device=device).index_copy(0, position, number)
         entry, place, value = state.rows.by_position()
-        active = (number_at[place] >= 0) & (value > 0)
-        active_keys = number_at[place[active]] * vocab + self.model.encoder.base[state.rows.token[entry[active]]]
+        token = self.model.encoder.base[state.rows.token[entry]]
+        active = (number_at[place] >= 0) & (value > 0) & (token < vocab)  # a split word has no frozen score
+        active_keys = number_at[place[active]] * vocab + token[active]
         keys = torch.cat([(number[:, None] * vocab + top).flatten(), active_keys]).unique()
         return keys // vocab, keys % vocab
 
@@ -152,7 +153,7 @@ class Register(Anchor):
         size, vocab, row = attribution.value.abs(), attribution.vocab_size, sequence.row_of_position
         attended = sequence.attention_mask.bool()
         position, tokens = self.neighbourhood.candidates(sequence.input_ids, attended, sequence.asked)
-        neighbours = (row[position][:, None] * vocab + tokens).flatten()
+        neighbours = (row[position][:, None] * vocab + tokens)[tokens >= 0]
         present = torch.cat([neighbours, (row * vocab + sequence.input_ids.flatten())[row >= 0]])
         absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], present)
         absent_share = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)

@@ -60,11 +60,19 @@ class ThresholdGate(nn.Module, ABC):
     L0 proxy counts what the hard gate keeps."""
 
     scale: Tensor
+    same_as: Tensor | None
 
     def __init__(self, vocab_size: int):
         super().__init__()
         self.raw = nn.Parameter(torch.zeros(vocab_size))
         self.register_buffer("scale", torch.ones(()))
+        self.register_buffer("same_as", None, persistent=False)  # (V,): whose threshold each column has; None: its own
+
+    def share_threshold(self, columns: slice, leader: int) -> None:
+        """Give some columns the threshold of another, with which they then learn it."""
+        same_as = torch.arange(len(self.raw)) if self.same_as is None else self.same_as
+        same_as[columns] = leader
+        self.same_as = same_as
 
     @property
     def bandwidth(self) -> float:
@@ -73,7 +81,8 @@ class ThresholdGate(nn.Module, ABC):
     @property
     def theta(self) -> Tensor:
         """(V,) thresholds."""
-        return self.scale * F.softplus(self.raw)
+        theta = self.scale * F.softplus(self.raw)
+        return theta if self.same_as is None else theta.index_select(0, self.same_as)
 
     @property
     def unit(self) -> Tensor:

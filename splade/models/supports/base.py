@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from splade.data.batching import EncodedTexts
 from splade.models.backbone import Backbone
+from splade.models.open_words import OpenWords
 from splade.models.projection import scan_columns
 from splade.models.vocabulary import Vocabulary
 from splade.registry import Registry
@@ -22,7 +24,7 @@ class SupportParts:
     """What a model has at hand when its supports are made."""
 
     vocabulary: Vocabulary
-    """The tokens, without further senses."""
+    """The tokens and the words that the tokenizer splits, without further senses."""
     exclude_stop_words: bool
     backbone: Backbone
     """Untrained."""
@@ -30,6 +32,10 @@ class SupportParts:
     """The training texts, of a model that is yet to be trained."""
     blank: bool = False
     """Leave out what a saved state dict will fill in."""
+    open_words: OpenWords | None = None
+    """Columns of the words that the tokenizer splits, where a support lets those speak."""
+    readings: Tensor | None = None
+    """(W, d) what the untrained backbone reads in each content word (`Vocabulary.content`), where that is known."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,9 @@ class Scene:
 
 class Support(nn.Module, ABC):
     """Base of all supports."""
+
+    lets_split_words_speak: ClassVar[bool] = False
+    """Whether a word that the tokenizer splits speaks by a column of its own."""
 
     excluded: Tensor
 

@@ -11,4 +11,5 @@ class FullSupport(FixedColumns):
 
     def __init__(self, parts: SupportParts):
         super().__init__(parts)
-        self.register_buffer("tokens", (~self.excluded).nonzero(as_tuple=True)[0], persistent=False)
+        allowed = ~self.excluded[: parts.vocabulary.tokens]  # words that the tokenizer splits speak where they stand
+        self.register_buffer("tokens", allowed.nonzero(as_tuple=True)[0], persistent=False)

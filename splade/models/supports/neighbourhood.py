@@ -2,83 +2,92 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from splade.config.numbers import PositiveInt
+from splade.config.numbers import Number, PositiveInt
 from splade.config.variants import SETTINGS
-from splade.errors import ConfigError
 from splade.models.projection import PAIR_CHUNK
 from splade.models.supports.base import SUPPORTS, Scene, Support, SupportParts
-from splade.models.supports.split_words import SplitWordReader, words_in_pieces
 from splade.models.vocabulary import BLANK, is_stop
+from splade.models.word_reader import Pieces, WordReader, words_in_pieces
 
-# Tokens whose neighbours are looked for at a time: their cosines to a vocabulary of 30,522 are 8 MB.
-TOKENS_AT_A_TIME = 64
+# Words whose neighbours are looked for at a time: their cosines to 21,000 others are 5 MB.
+WORDS_AT_A_TIME = 64
 
 
 @dataclass(config=SETTINGS, frozen=True)
 class NeighbourhoodSettings:
-    """How many words."""
+    """How many words, and how near."""
 
     neighbours: PositiveInt = 8
-    """Nearest whole words of each token in the frozen input embeddings, itself among them, that ``neighbourhood`` lets
-    fire. Fewer: shorter sums, of the words themselves; more: more synonyms."""
+    """The most words, itself among them, that ``neighbourhood`` lets fire where a word stands. Fewer: shorter sums, of
+    the words themselves; more: more synonyms."""
+    neighbour_similarity: Annotated[Number, Field(ge=-1, le=1)] = 0.4
+    """How near a neighbour must be to the word: the smaller of two cosines, of their embeddings and of what the
+    untrained backbone reads in each standing alone. Lower: more words that look alike and mean something else."""
 
 
 @SUPPORTS.register("neighbourhood")
 class NeighbourhoodSupport(Support):
-    """A word and its k nearest whole words in the frozen input embeddings; nothing else can fire there.
+    """Every word speaks for itself, and through the few words nearest to it in meaning; nothing else can fire there.
 
-    A word the tokenizer splits never surfaces as fragments: all its pieces propose the same k whole words, those that
-    the untrained backbone reads in the word standing alone (*snooze* → nap, sleepy); the mean of its pieces' embeddings
-    says little about it.
+    Near is what is near twice, in the frozen input embeddings and in the readings of the untrained backbone: either
+    alone puts *cardiac* beside *card*, or *messenger* beside *mess*. Names and rare words have no such neighbours. Stop
+    words, where they may speak at all, and words that the tokenizer splits speak for themselves alone, the latter by
+    columns of their own (`OpenWords`).
     """
 
     Settings = NeighbourhoodSettings
+    lets_split_words_speak = True
 
     neighbours: Tensor
 
     def __init__(self, parts: SupportParts, settings: NeighbourhoodSettings):
         super().__init__(parts)
-        vocabulary, backbone, neighbours = parts.vocabulary, parts.backbone, settings.neighbours
-        clean = vocabulary.whole_word & ~self.excluded
-        words = clean.nonzero(as_tuple=True)[0]
-        if len(words) < neighbours:
-            raise ConfigError(
-                f"model.neighbours is {neighbours}, but the vocabulary has only {len(words)} whole words; choose fewer."
-            )
-        self.reader = SplitWordReader(backbone, vocabulary, words, neighbours)  # for words of several pieces
-        size = len(vocabulary.pieces)
-        table = (
-            torch.full((size, neighbours), -1, dtype=torch.int)  # no token: to use it before it is filled in fails
-            if parts.blank
-            else _nearest_words(backbone.frozen_embeddings(), clean, neighbours)
-        )
-        self.register_buffer("neighbours", table)  # (V, k): for words of one piece
+        self._open_words = (parts.open_words,)  # a tuple: the module belongs to the model
+        vocabulary = parts.vocabulary
+        size = parts.vocabulary.tokens
+        table = torch.full((size, settings.neighbours), -1, dtype=torch.int)  # −1: no further word
+        if not parts.blank:
+            table[:, 0] = torch.where(self.excluded[:size], -1, vocabulary.speaker[:size])
+            if settings.neighbours > 1:
+                words, readings = vocabulary.content, parts.readings
+                if readings is None:
+                    readings = WordReader(parts.backbone, vocabulary.tokenizer).read([(w,) for w in words.tolist()])
+                table[words.cpu(), 1:] = _nearest_words(parts.backbone.frozen_embeddings(), words, readings, settings)
+                speaker = table[:, 0].long()
+                table = torch.where((speaker >= 0)[:, None], table[speaker.clamp(min=0)], table)
+        self.register_buffer("neighbours", table)  # (V, k): for words of one token
 
-    def _is_silent(self, pieces: tuple[int, ...]) -> bool:
+    def _is_silent(self, pieces: Pieces) -> bool:
         """Whether a split word is a stop word, a number or a mark ("1987" in pieces), when such are excluded."""
         return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
 
     def candidates(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Live positions (P,) as flat indices and the tokens (P, k) that may fire there."""
+        """Live positions (P,) as flat indices and the columns (P, k) that may fire there, its own word's first; −1 where
+        a word has fewer."""
         split, word = words_in_pieces(self.vocabulary, input_ids, attended)
         ids = input_ids.flatten()
         tokens = self.neighbours.index_select(0, ids).long()  # (B·L, k)
-        live = (word >= 0) & self.live(input_ids, attended, asked).flatten()
-        for number in [number for number, p in split.items() if asked is None and self._is_silent(p)]:
-            live &= word != number
-            del split[number]
+        live = (word >= 0) & attended.flatten()
+        column = torch.full((len(ids),), -1)  # of the split word with each number
+        [open_words] = self._open_words
+        if split and open_words is not None:
+            spoken = {n: pieces for n, pieces in split.items() if asked is not None or not self._is_silent(pieces)}
+            column[list(spoken)] = torch.tensor(open_words.columns_of(list(spoken.values())), dtype=torch.long)
         if split:
-            row_of = torch.full((len(ids),), -1, dtype=torch.long)
-            row_of[list(split)] = torch.arange(len(split))
-            row = torch.where(word >= 0, row_of.to(ids.device)[word], -1)  # (B·L,): which split word, or −1
-            read = self.reader.read(list(split.values()))  # (S, k)
-            tokens = torch.where((row >= 0)[:, None], read[row], tokens)
-            live |= row >= 0
+            is_split = torch.zeros(len(ids), dtype=torch.bool)
+            is_split[list(split)] = True
+            inside = is_split.to(ids.device)[word] & (word >= 0)  # (B·L,): pieces of a split word
+            tokens[inside] = -1
+            tokens[inside, 0] = column.to(ids.device)[word[inside]]
+        live &= tokens[:, 0] >= 0
         if asked is not None:
             live &= asked.flatten()
         position = live.nonzero(as_tuple=True)[0]
@@ -87,29 +96,35 @@ class NeighbourhoodSupport(Support):
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
         position, tokens = self.candidates(scene.input_ids, scene.attended, scene.asked)  # (P,), (P, k)
         hidden = scene.hidden.reshape(-1, scene.hidden.shape[-1])  # (B·L, d)
-        score = hidden.new_empty(tokens.shape)  # (P, k)
-        step = max(1, PAIR_CHUNK // tokens.shape[1])
-        for start in range(0, len(position), step):
-            part = slice(start, start + step)
-            near = F.embedding(tokens[part], scene.decoder)  # (n, k, d)
-            score[part] = torch.bmm(near, hidden[position[part], :, None]).squeeze(-1)
-        place, slot = (score > scene.floor[tokens]).nonzero(as_tuple=True)
-        return position[place], tokens[place, slot], score[place, slot]
+        place, slot = (tokens >= 0).nonzero(as_tuple=True)  # (N,)
+        position, tokens = position[place], tokens[place, slot]
+        score = hidden.new_empty(len(tokens))
+        for start in range(0, len(tokens), PAIR_CHUNK):
+            part = slice(start, start + PAIR_CHUNK)
+            score[part] = (hidden[position[part]] * F.embedding(tokens[part], scene.decoder)).sum(1)
+        felt = score > scene.floor[tokens]
+        return position[felt], tokens[felt], score[felt]
 
     def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
         allowed = torch.zeros(input_ids.numel(), len(self.excluded), dtype=torch.bool, device=input_ids.device)
         position, tokens = self.candidates(input_ids, attended, asked)
-        allowed[position[:, None], tokens] = True
+        place, slot = (tokens >= 0).nonzero(as_tuple=True)
+        allowed[position[place], tokens[place, slot]] = True
         return allowed.view(*input_ids.shape, -1)
 
 
-def _nearest_words(embeddings: Tensor, words: Tensor, k: int) -> Tensor:
-    """(V, k) tokens among `words` (V,) bool nearest to each by cosine of embeddings (V, d); each word has itself."""
-    embeddings = F.normalize(embeddings, dim=1)
-    table, itself = torch.empty(len(embeddings), k, dtype=torch.int), torch.arange(len(embeddings))
-    for rows in itself.split(TOKENS_AT_A_TIME):
-        cosine = embeddings[rows] @ embeddings.T  # (n, V)
-        table[rows] = cosine.masked_fill_(~words, -torch.inf).topk(k, dim=1).indices.int()
-    lacks_itself = words & ~(table == itself[:, None]).any(1)
-    table[:, -1] = torch.where(lacks_itself, itself, table[:, -1])
+def _nearest_words(embeddings: Tensor, words: Tensor, readings: Tensor, settings: NeighbourhoodSettings) -> Tensor:
+    """(W, k − 1) the nearest of `words` (W,) to each of them, the nearest first, −1 where fewer are near enough.
+
+    Nearness is min(cos of embeddings (V, d), cos of readings (W, d)), both centred: all words share a direction.
+    """
+    embeddings = embeddings[words]
+    sources = [F.normalize(each - each.mean(0), dim=1) for each in (embeddings, readings)]  # (W, ·) each
+    most = min(settings.neighbours - 1, len(words) - 1)
+    table = torch.full((len(words), settings.neighbours - 1), -1, dtype=torch.int)
+    for rows in torch.arange(len(words), device=words.device).split(WORDS_AT_A_TIME):
+        nearness = torch.minimum(*(source[rows] @ source.T for source in sources))  # (n, W)
+        nearness[torch.arange(len(rows)), rows] = -1.0  # itself stands first anyway
+        near, which = nearness.topk(most, dim=1)
+        table[rows.cpu(), :most] = torch.where(near >= settings.neighbour_similarity, words[which], -1).int().cpu()
     return table
