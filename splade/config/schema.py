@@ -183,7 +183,7 @@ class LossWeights:
     """A word's share of the sum is what deleting it from the text does."""
 
 
-@open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss")
+@open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss", "deletion loss")
 @dataclass(config=SETTINGS, frozen=True, eq=False, repr=False)
 class TrainingConfig(OpenSection):
     """The two-phase training: first cross-entropy alone, then circuit losses under a constraint on it."""
@@ -243,12 +243,6 @@ class TrainingConfig(OpenSection):
     neighbourhood, otherwise none). ``own_token``: each word scores highest in its own neighbourhood;
     ``frozen_scores``: vocabulary scores stay near the untrained backbone's; ``register``: tokens that speak where
     neither they nor their neighbours stand, or carry over a tenth of all contribution, are penalised."""
-    deletion_share: Share = 0.5
-    """Share of a batch's texts that are read again without some of their words, where there is a deletion loss …"""
-    deletion_words: PositiveInt = 3
-    """… the most words that go …"""
-    deletion_silent: Annotated[Number, Field(ge=0, le=1)] = 0.0
-    """… and the share of these texts that are read without some of the words that say nothing, in the place of any."""
     loss_weights: LossWeights = field(default_factory=LossWeights)
     """Weights of the circuit losses."""
 

@@ -47,6 +47,7 @@ KINDS = {
     "completeness loss": "splade.circuits.losses:COMPLETENESS",
     "separation loss": "splade.circuits.losses:SEPARATIONS",
     "sparsity loss": "splade.circuits.sparsity:SPARSITIES",
+    "deletion loss": "splade.training.deletion:DELETIONS",
     "recipe": "splade.training.recipes:RECIPES",
     "anchor": "splade.training.anchors:ANCHORS",
     "optimizer": "splade.training.optim:OPTIMIZERS",

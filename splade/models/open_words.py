@@ -2,8 +2,8 @@
 
 Such a word (*tedious*: ``ted ##ious``) has no embedding, so it could only speak through its fragments or through other
 words, which would then learn what it means (the name *Ted*, that it is bad). What it means is read by the untrained
-backbone, r = the mean hidden state of its pieces where it stands alone, and two linear maps that are fitted on all whole
-words turn a reading into what their tables hold:
+backbone, r = the mean hidden state of its pieces where it stands alone, and two linear maps that are fitted on all
+whole words turn a reading into what their tables hold:
 
     E[w] ≈ [r̂, 1]·M_decoder,    W₁'s row of w ≈ [r̂, 1]·M_head,    r̂ = (r − mean)/‖r − mean‖
 
@@ -163,7 +163,7 @@ class OpenWords(nn.Module):
         return rows - is_word[:, None] * (rows * along).sum(1, keepdim=True) * along
 
     def columns_of(self, words: Sequence[Pieces]) -> list[int]:
-        """The column of each word, −1 where it has none: words met for the first time are given one, if any are free."""
+        """The column of each word, −1 where it has none; words met for the first time are given a free one."""
         unmet = [word for word in dict.fromkeys(words) if word not in self._columns]
         if unmet and self.free:
             self._meet(unmet)

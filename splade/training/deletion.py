@@ -12,48 +12,70 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from splade.config.schema import TrainingConfig
+from splade.config.numbers import PositiveInt, Share
+from splade.config.variants import SETTINGS
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
+from splade.registry import Registry
+
+DELETIONS: Registry[type[WordDeletion]] = Registry("deletion loss")
 
 KNEE = 0.5
 """Of a logit: gaps below it count by their square, larger ones, which interactions of words leave, by their size."""
 
 
-class DeletionLoss:
-    """Some words of some texts, deleted together; the random choices are those of PyTorch's generator."""
+@dataclass(config=SETTINGS, frozen=True)
+class DeletionSettings:
+    """How much is deleted."""
 
-    def __init__(self, config: TrainingConfig):
-        self.share, self.most = config.deletion_share, config.deletion_words
-        self.silent = config.deletion_silent
+    deletion_share: Share = 0.25
+    """Share of a batch's texts that are read again, whole and without some of their words, for the deletion loss."""
+    deletion_words: PositiveInt = 3
+    """The most words that are deleted from one of them."""
 
-    def __call__(self, model: LexicalModel, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
-        """(R,) the gap of each text in units of the label's logit; texts that were not drawn have the mean of those
-        that were. `state`: a row a text, decided from `sequence`."""
+
+@DELETIONS.register("words")
+class WordDeletion:
+    """Some words of some texts, deleted together; the random choices are those of PyTorch's generator.
+
+    Both texts are read without dropout: the noise that it puts into two logits is larger than what most words do.
+    """
+
+    Settings = DeletionSettings
+
+    def __init__(self, settings: DeletionSettings):
+        self.share, self.most = settings.deletion_share, settings.deletion_words
+
+    def __call__(self, model: LexicalModel, sequence: SparseSequence, labels: Tensor) -> Tensor:
+        """(R,) the gap in units of the label's logit, the mean over the texts drawn for every row; `sequence` holds the
+        texts of the batch."""
         ids, mask = sequence.input_ids, sequence.attention_mask
         words = model.vocabulary.word_groups(ids, mask)  # (B, L)
-        shares = self._shares(state, labels, words.shape)  # (B, L)
-        gone = self._draw(words, shares.detach())  # (B, L)
+        gone = self._draw(words)  # (B, L)
         rows = gone.any(1).nonzero()[:, 0]  # (K,)
         if not len(rows):
-            return state.logits.new_zeros(len(labels))
-        left = [line[kept] for line, kept in zip(ids[rows], (mask.bool() & ~gone)[rows], strict=True)]
-        shorter = pad_sequence(left, batch_first=True)  # (K, L'); what is masked may hold any id
-        attended = pad_sequence([torch.ones_like(line) for line in left], batch_first=True)
-        without = model.classify(model(shorter, attended), attended)
-        label = labels[rows][:, None]
-        effect = (state.logits[rows].gather(1, label) - without.logits.gather(1, label))[:, 0]  # (K,)
-        gap = F.smooth_l1_loss(effect, (shares * gone).sum(1)[rows], reduction="none", beta=KNEE)
+            return sequence.hidden.new_zeros(len(labels), dtype=torch.float32)
+        attended = mask.bool()
+        kept = [*attended[rows], *(attended & ~gone)[rows]]
+        lines = [line[keep] for line, keep in zip(ids[torch.cat([rows, rows])], kept, strict=True)]
+        texts = pad_sequence(lines, batch_first=True)  # (2K, L'): whole, then shorter; what is masked may hold any id
+        read = pad_sequence([torch.ones_like(line) for line in lines], batch_first=True)
+        state = _without_dropout(model, texts, read)
+        label = labels[rows]
+        share = self._shares(state, label.repeat(2), texts.shape)[: len(rows), : gone.shape[1]]  # (K, L)
+        logits = state.logits.gather(1, label.repeat(2)[:, None])[:, 0]  # (2K,)
+        effect = logits[: len(rows)] - logits[len(rows) :]
+        gap = F.smooth_l1_loss(effect, (share * gone[rows, : share.shape[1]]).sum(1), reduction="none", beta=KNEE)
         return gap.mean().expand(len(labels))
 
-    def _draw(self, words: Tensor, shares: Tensor) -> Tensor:
-        """(B, L) bool: the positions of the words drawn, of each text drawn one to `most`, or some of its silent ones;
-        a word stays in any case."""
+    def _draw(self, words: Tensor) -> Tensor:
+        """(B, L) bool: the positions of the words drawn, of each text drawn one to `most`; a word stays in any case."""
         gone = torch.zeros_like(words, dtype=torch.bool)
         counts = words.amax(1) + 1  # (B,)
         texts = torch.randperm(len(words))[: max(1, round(self.share * len(words)))]
@@ -63,20 +85,20 @@ class DeletionLoss:
                 continue
             number = int(torch.randint(1, min(self.most, count - 1) + 1, ()))
             drawn = torch.randperm(count)[:number].to(words.device)
-            if float(torch.rand(())) < self.silent:
-                drawn = self._silent_words(words[text], shares[text], count)
             gone[text] = torch.isin(words[text], drawn)
         return gone
-
-    def _silent_words(self, words: Tensor, shares: Tensor, count: int) -> Tensor:
-        """Some of the words (L,) that have no share (L,) of the sum, each by the toss of a coin."""
-        inside = words >= 0
-        size = shares.new_zeros(count).index_add(0, words[inside], shares[inside].abs())  # (W,)
-        chosen = (size == 0) & (torch.rand(count) < 0.5).to(size.device)
-        chosen[0] &= not bool(chosen.all())
-        return chosen.nonzero()[:, 0]
 
     def _shares(self, state: CircuitState, labels: Tensor, shape: torch.Size) -> Tensor:
         """(B, L) what arose at each position for the label's logit."""
         _, position, value = compute_attribution_tensor(state, labels).by_position()
         return value.new_zeros(shape.numel()).index_add(0, position, value).view(shape)
+
+
+def _without_dropout(model: LexicalModel, ids: Tensor, mask: Tensor) -> CircuitState:
+    """Texts (B, L) read and decided on as in use, but with gradients; in training mode the model stays otherwise."""
+    training = model.training
+    model.eval()
+    try:
+        return model.classify(model(ids, mask), mask)
+    finally:
+        model.train(training)

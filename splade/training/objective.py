@@ -26,7 +26,7 @@ from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel, Model, is_lexical
 from splade.models.state import CircuitState
 from splade.training.anchors import Anchor
-from splade.training.deletion import DeletionLoss
+from splade.training.deletion import DELETIONS
 from splade.training.distillation import DenseTeacher
 from splade.training.recipes import CIRCUIT_LOSSES, RECIPES
 from splade.training.uncertainty import UncertaintyWeights
@@ -75,8 +75,9 @@ class Objective(nn.Module):
         self.uncertainty = UncertaintyWeights(self.recipe.circuit_losses) if self.recipe.uncertainty else None
         taught = self.recipe.distillation and config.loss_weights.guide and width
         self.guide = DenseTeacher(width, num_classes) if taught else None
-        deletes = self.recipe.deletion and config.loss_weights.deletion and width
-        self.deletion = DeletionLoss(config) if deletes else None
+        self.deletion = None
+        if self.recipe.deletion and config.loss_weights.deletion and width:
+            self.deletion = make(DELETIONS, self.recipe.deletion, config)
         self.register_buffer("active_before", torch.full((), torch.inf))  # active tokens a row in the last step
         self._pending: dict[str, Tensor] = {}  # what this step's batches add to centroids and frequencies
 
@@ -117,7 +118,7 @@ class Objective(nn.Module):
             terms["anchor"] = self.anchor(sequence, state, labels)
             loss = loss + self.config.loss_weights.anchor * terms["anchor"].sum()
         if self.deletion is not None and sequence is not None and is_lexical(model) and state.read_from is None:
-            terms["deletion"] = self.deletion(model, sequence, state, labels)
+            terms["deletion"] = self.deletion(model, sequence, labels)
             loss = loss + self.config.loss_weights.deletion * terms["deletion"].sum()
         sums = torch.stack([terms[name].detach().sum() if name in terms else ce.new_zeros(()) for name in TERMS])
         return loss, Totals(sums, len(labels))

@@ -30,8 +30,9 @@ class Recipe:
     """Help for under-active tokens."""
     distillation: bool = False
     """A dense teacher beside the sparse head, in both phases; its weight is the setting `loss_weights.guide`."""
-    deletion: bool = False
-    """Words' shares are held to what deleting them does, in both phases; its weight is `loss_weights.deletion`."""
+    deletion: str | None = None
+    """A name of `DELETIONS`: words' shares are held to what deleting them does, in both phases; its weight is the
+    setting `loss_weights.deletion`."""
     anchor: Anchor | None = None
     """A name of `ANCHORS`, used where the support is a neighbourhood; the setting `training.anchor` overrides it."""
     uncertainty: bool = False
@@ -63,7 +64,7 @@ RECIPES.register("cajt")(
         sparsity="l0",
         frequency=True,
         distillation=True,
-        deletion=True,
+        deletion="words",
         anchor="own_token",
     )
 )

@@ -70,8 +70,8 @@ class NeighbourhoodSupport(Support):
         return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
 
     def candidates(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Live positions (P,) as flat indices and the columns (P, k) that may fire there, its own word's first; −1 where
-        a word has fewer."""
+        """Live positions (P,) as flat indices and the columns (P, k) that may fire there, its own word's first; −1
+        where a word has fewer."""
         split, word = words_in_pieces(self.vocabulary, input_ids, attended)
         ids = input_ids.flatten()
         tokens = self.neighbours.index_select(0, ids).long()  # (B·L, k)
