@@ -16,6 +16,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFa
 
 from splade.config.schema import ModelConfig
 from splade.config.variants import make
+from splade.data.batching import encode_texts
 from splade.models.backbone import Backbone
 from splade.models.dense import DenseClassifier
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
@@ -190,12 +191,14 @@ def build_model(
     classes: int = 2,
     chosen: tuple[list[int], Tensor] | None = None,
     task: Literal["classification", "tagging"] = "classification",
+    texts: Sequence[str] | None = None,
     **settings: Any,
 ) -> LexicalSAE:
     """An untrained model on a tiny backbone, calibrated so that a toy review has about ``active`` active tokens.
 
     ``support`` may join several by ``+``; its dictionary holds the adjectives. ``chosen``: tokens with senses and
-    where those start. ``settings`` go to ``ModelConfig``.
+    where those start. ``texts``: where the split words come from that have columns from the start. ``settings`` go to
+    ``ModelConfig``.
     """
     folder = tmp_path / family
     if not folder.exists():
@@ -219,6 +222,7 @@ def build_model(
             TAGS if task == "tagging" else [f"class {number}" for number in range(classes)],
             config,
             max_length=MAX_POSITIONS,
+            texts=None if texts is None else encode_texts(texts, tokenizer, MAX_POSITIONS),
             senses=chosen,
             task=task,
         )
@@ -330,6 +334,10 @@ class TableReader(nn.Module):
 
     decoder_is_embeddings = True
 
+    @property
+    def hidden_size(self) -> int:
+        return self.embeddings.embedding_dim
+
     def decoder_rows(self, tokens: Tensor | slice) -> Tensor:
         return F.normalize(self.frozen_embeddings()[tokens], dim=1)
 
@@ -340,6 +348,16 @@ class TableReader(nn.Module):
         return F.normalize(self.embeddings(input_ids), dim=-1)
 
 
+class FewColumns:
+    """A stand-in for `OpenWords`: every split word has one of the columns after the tokens, ever the same."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.first, self.count = vocabulary.tokens, len(vocabulary) - vocabulary.tokens
+
+    def columns_of(self, words: Sequence[tuple[int, ...]]) -> list[int]:
+        return [self.first + sum(word) % self.count for word in words]
+
+
 def build_support(
     name: str,
     vocabulary: Vocabulary,
@@ -347,13 +365,19 @@ def build_support(
     *,
     exclude_stop_words: bool = True,
     neighbours: int = 5,
+    similarity: float = -1.0,
     dictionary: Sequence[int] = (),
     blank: bool = False,
 ) -> Support:
-    """A support over a `TableReader`, without a model around it."""
+    """A support over a `TableReader`, without a model around it.
+
+    A vocabulary `with_words` has columns for split words, which `FewColumns` hands out; without them they are silent.
+    """
     reader: Any = TableReader(embeddings)
-    config = ModelConfig(neighbours=neighbours)  # type: ignore[call-arg]
-    made = make(SUPPORTS, name, config, SupportParts(vocabulary, exclude_stop_words, reader, blank=blank))
+    open_words: Any = FewColumns(vocabulary) if len(vocabulary) > vocabulary.tokens else None
+    config = ModelConfig(neighbours=neighbours, neighbour_similarity=similarity)  # type: ignore[call-arg]
+    parts = SupportParts(vocabulary, exclude_stop_words, reader, blank=blank, open_words=open_words)
+    made = make(SUPPORTS, name, config, parts)
     if isinstance(made, DictionarySupport):
         made.tokens = torch.tensor(sorted(set(dictionary)))
     return made

@@ -13,7 +13,7 @@ from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from tests.builders import build_model, encode, tagged_sentences, toy_reviews
 
-TEXTS = [*toy_reviews(7, seed=4)[0], "the bank was good , a good card bank", "unwatchable", ""]
+TEXTS = [*toy_reviews(9, seed=4)[0], "the bank was good , a good card bank", "unwatchable", ""]
 SUPPORTS = ["full", "neighbourhood", "dictionary", "neighbourhood+dictionary"]
 
 
@@ -21,7 +21,7 @@ def with_senses(tmp_path: Path, support: str, pooling: str = "max") -> LexicalSA
     """A model of which three words have three senses each, active wherever the support allows."""
     tokens = sorted(build_model(tmp_path).tokenizer.convert_tokens_to_ids(["bank", "good", "card"]))
     starts = 5 * F.normalize(torch.randn(3, 3, 32, generator=torch.Generator().manual_seed(0)), dim=-1)
-    model = build_model(tmp_path, support, active=40, pooling=pooling, senses=3, chosen=(tokens, starts))
+    model = build_model(tmp_path, support, active=40, pooling=pooling, senses=3, chosen=(tokens, starts), texts=TEXTS)
     with torch.no_grad():
         model.encoder.bias[tokens] += 20.0
     return model
@@ -43,7 +43,7 @@ def check(sequence: SparseSequence) -> int:
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("support", SUPPORTS)
 def test_of_a_classifier(tmp_path: Path, support: str, training: bool) -> None:
-    model = build_model(tmp_path, support, active=40).train(training)
+    model = build_model(tmp_path, support, active=40, texts=TEXTS).train(training)
     assert check(model(*encode(model, TEXTS))) > 50
 
 
@@ -59,8 +59,9 @@ def test_with_senses(tmp_path: Path, support: str, training: bool, pooling: str)
 
 @pytest.mark.parametrize("support", SUPPORTS)
 def test_of_the_words_of_a_tagger(tmp_path: Path, support: str) -> None:
-    model = build_model(tmp_path, support, task="tagging", active=20)
-    sequence = model.by_word(model(*encode(model, [" ".join(words) for words in tagged_sentences(8)[0]])))
+    texts = [" ".join(words) for words in tagged_sentences(24)[0]]
+    model = build_model(tmp_path, support, task="tagging", active=20, texts=texts)
+    sequence = model.by_word(model(*encode(model, texts)))
     assert check(sequence) > 100
     groups = torch.where(sequence.groups % 2 == 0, sequence.groups // 2, -1)  # only every second word is asked
     few = replace(sequence, groups=groups)

@@ -21,7 +21,7 @@ from splade.models.vocabulary import Vocabulary
 from tests.builders import NEGATIVE, POSITIVE, build_support, build_tokenizer
 
 TOKENIZER = build_tokenizer()
-VOCABULARY = Vocabulary.from_tokenizer(TOKENIZER, len(TOKENIZER))
+VOCABULARY = Vocabulary.from_tokenizer(TOKENIZER, len(TOKENIZER)).with_words(20, 20)  # columns of split words
 VOCAB, WIDTH = len(VOCABULARY), 8
 DICTIONARY = TOKENIZER.convert_tokens_to_ids([*POSITIVE, *NEGATIVE])
 SUPPORT = ["full", "neighbourhood", "dictionary", "neighbourhood+dictionary", "full+neighbourhood+dictionary"]
@@ -54,7 +54,7 @@ def random_sequence(encoder: LexicalEncoder, batch: int, length: int, seed: int)
     """Random hidden states and tokens; lengths from 0, a text of padding alone, to the whole."""
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn(batch, length, WIDTH, generator=generator).requires_grad_()
-    input_ids = torch.randint(0, VOCAB, (batch, length), generator=generator)
+    input_ids = torch.randint(0, VOCABULARY.tokens, (batch, length), generator=generator)
     lengths = torch.randint(0, length + 1, (batch, 1), generator=generator)
     return SparseSequence(hidden, input_ids, (torch.arange(length) < lengths).long(), encoder)
 

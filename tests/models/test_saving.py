@@ -99,7 +99,7 @@ def test_thresholds_are_float32_and_tables_are_there(saved: tuple[LexicalSAE, Pa
     tensors = load_file(saved[1] / WEIGHTS)
     gate = [t.dtype for name, t in tensors.items() if ".gate." in name]
     assert gate and set(gate) == {torch.float32}
-    assert tensors["encoder.supports.0.neighbours"].shape == (saved[0].vocab_size, 6)
+    assert tensors["encoder.supports.0.neighbours"].shape == (saved[0].vocabulary.tokens, 6)
     assert len(tensors["encoder.supports.1.tokens"]) > 0
 
 

@@ -28,11 +28,11 @@ from splade.models.sense_choice import choose_senses
 from splade.pipelines import setup_and_train
 from splade.tasks import ClassificationTask
 from tests.builders import build_backbone_folder, build_model, build_support, encode, toy_reviews
-from tests.models.test_encoder import TOKENIZER, VOCABULARY, WIDTH, random_sequence
-from tests.models.test_encoder import VOCAB as TOKENS
-from tests.runs import ToyRun
+from tests.models.test_encoder import TOKENIZER, VOCAB, VOCABULARY, WIDTH, random_sequence
+from tests.runs import SPLIT_WORDS, ToyRun
 
 WORDS = ["bank", "good", "card"]
+TOKENS = VOCABULARY.tokens
 CHOSEN = sorted(TOKENIZER.convert_tokens_to_ids(WORDS))
 M = 3
 HEADS = ["relu_mlp", "tied_mlp", "bcos"]
@@ -41,13 +41,13 @@ HEADS = ["relu_mlp", "tied_mlp", "bcos"]
 def build_encoder(pooling: str = "max", support: str = "full", seed: int = 0) -> LexicalEncoder:
     """As in the encoder's tests, with three tokens of three senses each, which score high."""
     generator = torch.Generator().manual_seed(seed)
-    senses = VirtualExpander(TOKENS, CHOSEN, torch.randn(len(CHOSEN), M, WIDTH, generator=generator))
-    gate = JumpReLUGate(TOKENS + len(senses.extra))
+    senses = VirtualExpander(VOCAB, CHOSEN, torch.randn(len(CHOSEN), M, WIDTH, generator=generator))
+    gate = JumpReLUGate(VOCAB + len(senses.extra))
     gate.calibrate(3.0, 2.0)
     with torch.no_grad():
         gate.raw += 0.3 * torch.randn(len(gate.raw), generator=generator)
-    made = build_support(support, VOCABULARY, torch.randn(TOKENS, 6, generator=generator), exclude_stop_words=False)
-    weight, bias = torch.randn(TOKENS, WIDTH, generator=generator), 0.5 * torch.randn(TOKENS, generator=generator)
+    made = build_support(support, VOCABULARY, torch.randn(VOCAB, 6, generator=generator), exclude_stop_words=False)
+    weight, bias = torch.randn(VOCAB, WIDTH, generator=generator), 0.5 * torch.randn(VOCAB, generator=generator)
     bias[CHOSEN] += 3.0
     return LexicalEncoder(weight, bias, gate, [made], True, POOLINGS.get(pooling)(WIDTH), senses)
 
@@ -62,7 +62,7 @@ def plain_pool(sequence: SparseSequence) -> Tensor:
     for number in range(len(CHOSEN)):
         p = (sequence.hidden @ senses.weight[number].T + senses.bias[number]).softmax(-1)  # (B, L, M)
         hard = torch.zeros_like(p).scatter(-1, p.argmax(-1, keepdim=True), 1.0)
-        later = TOKENS + number * (M - 1)
+        later = VOCAB + number * (M - 1)
         columns = [CHOSEN[number], *range(later, later + M - 1)]
         taken[..., columns] = hard + (p - p.detach())
     value = torch.where(allowed & ~encoder.suppressed, z * (z > encoder.gate.theta) * taken, 0.0)
@@ -76,8 +76,9 @@ def plain_pool(sequence: SparseSequence) -> Tensor:
 @pytest.mark.parametrize("seed", range(4))
 def test_one_sense_speaks_at_a_position(pooling: str, support: str, seed: int) -> None:
     encoder = build_encoder(pooling, support, seed)
-    sequence = random_sequence(encoder, 4, 9, seed)
+    sequence = random_sequence(encoder, 8, 9, seed)
     sequence.input_ids[:, ::2] = CHOSEN[0]
+    sequence.attention_mask[:] = 1
     for training in (True, False):
         rows, _ = encoder.train(training).pool(sequence)
         torch.testing.assert_close(rows.to_dense(), plain_pool(sequence), rtol=1e-5, atol=1e-5)
@@ -250,6 +251,7 @@ class TestChoice:
 def test_a_whole_training_with_senses(toy_run: ToyRun, tmp_path: Path) -> None:
     config = toy_run.config(tmp_path / "out", model__senses=2, model__sense_tokens=["bank", "good", "bad"])
     run = setup_and_train(config)
-    assert run.prepared.model.vocab_size == TOKENS + 3
+    assert run.prepared.model.vocab_size == TOKENS + len(SPLIT_WORDS) + 1 + 3  # 1: what rare words share
+    assert [run.prepared.model.vocabulary.names[-number] for number in (3, 2, 1)] == ["good#2", "bad#2", "bank#2"]
     assert run.outcome.validation["accuracy"] >= 0.7
     assert run.prepared.model.encoder.senses is not None
