@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,9 +11,9 @@ import torch.nn.functional as F
 from splade import explain
 from splade.config.schema import LossWeights, TrainingConfig
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.deletion import KNEE, DeletionLoss
+from splade.training.deletion import KNEE, DeletionSettings, WordDeletion
 from splade.training.objective import TERMS, Objective
-from tests.builders import build_model, encode
+from tests.builders import build_backbone_folder, build_model, encode
 
 TEXTS = ["a charming film and a good story", "the plot is awful", "dull"]
 LABELS = torch.tensor([1, 0, 0])
@@ -22,23 +24,21 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return build_model(tmp_path_factory.mktemp("models"), pooling=request.param).eval()
 
 
-def gap(model: LexicalSAE, loss: DeletionLoss) -> torch.Tensor:
-    ids, mask = encode(model, TEXTS)
-    sequence = model(ids, mask)
-    return loss(model, sequence, model.classify(sequence, mask), LABELS)
+def gap(model: LexicalSAE, loss: WordDeletion) -> torch.Tensor:
+    return loss(model, model(*encode(model, TEXTS)), LABELS)
 
 
 def test_by_hand(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
     """“charming” and “good” of the first text, “awful” of the second; the third is left alone."""
     deleted = {0: [1, 5], 1: [3]}
 
-    def draw(self: DeletionLoss, words: torch.Tensor, shares: torch.Tensor) -> torch.Tensor:
+    def draw(self: WordDeletion, words: torch.Tensor) -> torch.Tensor:
         gone = torch.zeros_like(words, dtype=torch.bool)
         for text, chosen in deleted.items():
             gone[text] = torch.isin(words[text], torch.tensor(chosen))
         return gone
 
-    monkeypatch.setattr(DeletionLoss, "_draw", draw)
+    monkeypatch.setattr(WordDeletion, "_draw", draw)
     gaps = []
     for text, chosen in deleted.items():
         words = TEXTS[text].split()
@@ -48,7 +48,7 @@ def test_by_hand(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
         share = sum(whole.words[number].score for number in chosen)
         effect = whole.logits[target] - without.logits[target]
         gaps.append(F.smooth_l1_loss(torch.tensor(effect), torch.tensor(share), beta=KNEE))
-    found = gap(model, DeletionLoss(TrainingConfig()))
+    found = gap(model, WordDeletion(DeletionSettings()))
     torch.testing.assert_close(found, torch.stack(gaps).mean().expand(3), rtol=1e-4, atol=1e-5)
 
 
@@ -57,33 +57,37 @@ def test_it_is_drawn_what_the_settings_say() -> None:
     torch.manual_seed(0)
     most = 0
     for _ in range(50):
-        gone = DeletionLoss(TrainingConfig(deletion_share=1.0, deletion_words=2))._draw(words, torch.zeros(words.shape))
+        gone = WordDeletion(DeletionSettings(deletion_share=1.0, deletion_words=2))._draw(words)
         assert not gone[words < 0].any() and not gone[2].any(), "the only word of a text stays"
         assert bool(gone[0, 2]) == bool(gone[0, 3]), "a word goes with all its pieces"
         assert gone[1].sum() == 1
         most = max(most, len(words[0][gone[0]].unique()))
     assert most == 2
     many = words[:2].repeat(3, 1)
-    loss = DeletionLoss(TrainingConfig(deletion_share=0.34))
-    assert {int(loss._draw(many, torch.zeros(many.shape)).any(1).sum()) for _ in range(9)} == {2}
+    loss = WordDeletion(DeletionSettings(deletion_share=0.34))
+    assert {int(loss._draw(many).any(1).sum()) for _ in range(9)} == {2}
 
 
-def test_silent_words_go_where_it_is_asked_for() -> None:
-    words = torch.tensor([[-1, 0, 1, 1, 2, 3, -1], [-1, 0, 1, 2, 3, -1, -1]])
-    shares = torch.tensor([[0, 0.5, 0, -0.2, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0.0]])
+def test_dropout_takes_no_part(tmp_path: Path) -> None:
+    """Neither the backbone's nor that of tokens, and the model is in training afterwards as before."""
     torch.manual_seed(0)
-    loss, drawn = DeletionLoss(TrainingConfig(deletion_share=1.0, deletion_silent=1.0)), []
-    for _ in range(60):
-        gone = loss._draw(words, shares)
-        assert not gone[words < 0].any() and not gone[1, 1:5].all(), "a word stays"
-        drawn.append(tuple(words[0][gone[0]].tolist()))
-    assert set(drawn) == {(), (2,), (3,), (2, 3)}, "those of the first text that have a share stay"
+    build_backbone_folder(tmp_path, "bert", dropout=0.5)
+    model = build_model(tmp_path, token_dropout=0.5)
+    found = []
+    for training in (False, True, True):
+        model.train(training)
+        torch.manual_seed(1)  # the words drawn
+        sequence = model(*encode(model, TEXTS))
+        torch.manual_seed(2)
+        found.append(WordDeletion(DeletionSettings(deletion_share=1.0))(model, sequence, LABELS))
+        assert model.training == training and model.backbone.training == training
+    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[2], found[0])
 
 
 def test_texts_of_one_word_have_nothing_to_delete(model: LexicalSAE) -> None:
-    ids, mask = encode(model, ["good", "dull"])
-    sequence = model(ids, mask)
-    found = DeletionLoss(TrainingConfig())(model, sequence, model.classify(sequence, mask), torch.tensor([1, 0]))
+    sequence = model(*encode(model, ["good", "dull"]))
+    found = WordDeletion(DeletionSettings())(model, sequence, torch.tensor([1, 0]))
     assert found.tolist() == [0, 0]
 
 
@@ -94,7 +98,7 @@ def test_it_is_a_term_of_the_objective_unless_it_weighs_nothing(model: LexicalSA
     for chosen in (weight, 0.0):
         torch.manual_seed(0)
         weights = LossWeights(deletion=chosen, guide=0.0)
-        objective = Objective(2, model.vocab_size, TrainingConfig(loss_weights=weights), width)
+        objective = Objective(2, model.vocab_size, TrainingConfig(loss_weights=weights, deletion_share=1.0), width)
         ids, mask = encode(model, TEXTS)
         sequence = model(ids, mask)
         loss, totals = objective(model, model.classify(sequence, mask), LABELS, False, 1.0, sequence)
@@ -104,7 +108,7 @@ def test_it_is_a_term_of_the_objective_unless_it_weighs_nothing(model: LexicalSA
 
 
 def test_a_few_steps_bring_shares_nearer_to_what_deletion_does(model: LexicalSAE) -> None:
-    loss = DeletionLoss(TrainingConfig(deletion_share=1.0))
+    loss = WordDeletion(DeletionSettings(deletion_share=1.0))
     head = [parameter.clone() for parameter in model.head.parameters()]
     optimizer, gaps = torch.optim.Adam(model.parameters(), 1e-3), []
     torch.manual_seed(0)
