@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -14,13 +12,10 @@ from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.evaluation.figure import percent
 from splade.reporting.explained import token_rows
 from splade.reporting.tagged import context_words, stretches
-from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, token_table
+from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, SMALLEST_ROOM, broken_lines, token_table
 from splade.utils.one_line import one_line
 
 ENTITY, TYPE = "bold green", "green"
-
-SMALLEST_ROOM = 24
-"""Cells that a sum gets however narrow the terminal."""
 
 
 def print_tagged(tagged: TaggedText, console: Console) -> None:
@@ -113,17 +108,5 @@ def _table(found: ExplainedText, console: Console, top: int) -> Table:
     table.add_column("= tokens and bias", no_wrap=True, overflow="ellipsis")
     room = max(SMALLEST_ROOM, console.width - sum(widths) - GAP * len(widths))
     for first, summands in cells:
-        table.add_row(*(Text(text) for text in first), Text("\n".join(_lines(summands, room))))
+        table.add_row(*(Text(text) for text in first), Text("\n".join(broken_lines(summands, room))))
     return table
-
-
-def _lines(summands: Sequence[str], room: int) -> list[str]:
-    """Broken between summands only: a name and its number belong together."""
-    lines = [summands[0]]
-    for summand in summands[1:]:
-        if cell_len(f"{lines[-1]}, {summand}") < room:
-            lines[-1] += f", {summand}"
-        else:
-            lines[-1] += ","
-            lines.append(summand)
-    return lines

@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.deletions import Deletions
 from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.data.batching import collate
 from splade.data.given import BATCH_SIZE, Given, given_sentences, whole_number
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
+from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import TAGGING
 from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
@@ -82,8 +84,14 @@ class TaggingTask(Task):
         batch_size: int = BATCH_SIZE,
         word: int | None = None,
         context: bool = False,
+        deletions: Deletions | None = None,
     ) -> list[ExplainedText]:
         """The words of entities, or word number `word` of every text; see `splade.tagging.explain_tags_batch`."""
+        if deletions is not None:
+            raise ConfigError(
+                f"interactions were asked for, but the model {TAGGING.does}, and what deleting a word does to the tag "
+                "of another is asked for by context; say that in its place."
+            )
         batch_size = whole_number(batch_size, "batch_size", 1)
         word = None if word is None else whole_number(word, "word", 0)
         sentences = [as_sentence(text) for text in texts]
