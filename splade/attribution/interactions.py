@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from splade.attribution.explanation import NO_WORD, WordScore
-from splade.attribution.summands import WordSum
+from splade.attribution.sums import WordSum
 
 MATTERS_FROM = 0.05
 """Share of the largest |effect| or |share| of a text's words from which on a word is worth a row."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
 from splade.attribution.span_aggregation import word_spans, words_of_positions
+from splade.attribution.sums import TokenSum, WordSum
 from splade.attribution.tagged import TaggedText
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
@@ -30,27 +31,6 @@ class ReadText:
     @property
     def word_spans(self) -> Sequence[tuple[int, int]]:
         return word_spans(self.text) if self.spans is None else self.spans
-
-
-@dataclass(frozen=True)
-class WordSum:
-    """The logit of one class of a text as a sum over its words, by their numbers."""
-
-    label: str
-    """The label predicted, whichever the class."""
-    logit: float
-    bias: float
-    shares: list[float]
-    """(W + 1,) what arose at each word, and last what arose at none."""
-
-
-@dataclass(frozen=True)
-class TokenSum:
-    """The logit of one class as a sum over vocabulary tokens."""
-
-    logit: float
-    bias: float
-    tokens: list[TokenScore]
 
 
 class Summands:

@@ -12,16 +12,13 @@ from splade.cli.answers import SHORTENED_AT_A_TIME, TEXTS_AT_A_TIME, answers, lo
 from splade.cli.console import out, say
 from splade.cli.errors import reports_errors
 from splade.cli.options import (
-    AllWords,
     AsJson,
     Column,
     Encoding,
     File,
     ModelFolder,
-    Spans,
     Texts,
     TopK,
-    WithInteractions,
     flag,
 )
 from splade.errors import ConfigError, DataError
@@ -32,6 +29,31 @@ if TYPE_CHECKING:
     from splade.attribution.tagged import ExplainedText
 
 
+Target = Annotated[str | None, typer.Option("--target", help="Explain this label (tag) instead of the predicted one.")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Summands named in each sum; the others share one.")]
+Word = Annotated[
+    int | None,
+    typer.Option(
+        "--word", min=0, help="Taggers: explain this word of each text, counted from 0, instead of its entities."
+    ),
+]
+WithContext = Annotated[
+    bool, flag("--context", "Taggers: also delete each other word, and show what that takes from the tag's logit.")
+]
+WithInteractions = Annotated[
+    bool, flag("--interactions", "Classifiers: also delete words, and show what each does and through which others.")
+]
+Spans = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--span", help="With --interactions: delete these words as one ('not good', 'not ... good'). May be repeated."
+    ),
+]
+AllWords = Annotated[
+    bool, flag("--all-words", "With --interactions: delete and show every word, and not those that matter.")
+]
+
+
 @reports_errors
 def explain(
     model: ModelFolder,
@@ -39,24 +61,11 @@ def explain(
     file: File = None,
     column: Column = None,
     encoding: Encoding = None,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Explain this label (tag) instead of the predicted one.")
-    ] = None,
+    target: Target = None,
     as_json: AsJson = False,
-    top: Annotated[int, typer.Option("--top", min=1, help="Summands named in each sum; the others share one.")] = 12,
-    word: Annotated[
-        int | None,
-        typer.Option(
-            "--word", min=0, help="Taggers: explain this word of each text, counted from 0, instead of its entities."
-        ),
-    ] = None,
-    context: Annotated[
-        bool,
-        flag(
-            "--context",
-            "Taggers: also delete each other word, and show what that takes from the tag's logit.",
-        ),
-    ] = False,
+    top: Top = 12,
+    word: Word = None,
+    context: WithContext = False,
     interactions: WithInteractions = False,
     span: Spans = None,
     all_words: AllWords = False,

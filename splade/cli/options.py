@@ -39,17 +39,5 @@ TopK = Annotated[
     int | None,
     typer.Option("--topk", min=0, help="Taggers: how many tokens a word may keep, its most active ones; 0: all."),
 ]
-WithInteractions = Annotated[
-    bool, flag("--interactions", "Classifiers: also delete words, and show what each does and through which others.")
-]
-Spans = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--span", help="With --interactions: delete these words as one ('not good', 'not ... good'). May be repeated."
-    ),
-]
-AllWords = Annotated[
-    bool, flag("--all-words", "With --interactions: delete and show every word, and not those that matter.")
-]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings; without: the defaults.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value. May be repeated.")]

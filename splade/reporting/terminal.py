@@ -29,9 +29,6 @@ GAP = 2
 """Cells between two columns of a table."""
 REASONS = 4
 
-SMALLEST_ROOM = 24
-"""Cells that a sum gets however narrow the terminal."""
-
 
 def print_explanation(explanation: Explanation, console: Console, top: int = 12) -> None:
     """Print the prediction and the exact sum behind it; every printed column adds up to its printed logit.
@@ -68,7 +65,7 @@ def _coloured_text(explanation: Explanation) -> Text:
     line = Text()
     for segment in segments(explanation):
         score = segment.word.score if segment.word else 0.0
-        style = colour(score) if strongest and abs(score) >= FAINT_SHARE * strongest else ""
+        style = _colour(score) if strongest and abs(score) >= FAINT_SHARE * strongest else ""
         if style and abs(score) >= 0.5 * strongest:
             style = f"bold {style}"
         line.append(harmless(segment.text), style=style)
@@ -117,7 +114,7 @@ def token_table(explanation: Explanation, top: int) -> Table:
 
 
 def _name_and_score(row: Row) -> tuple[Text, Text]:
-    return Text(one_line(row.name), style="" if row.source else "dim"), Text(row.printed, style=colour(row.score))
+    return Text(one_line(row.name), style="" if row.source else "dim"), Text(row.printed, style=_colour(row.score))
 
 
 def _add_logit(table: Table, logit: Row) -> None:
@@ -128,15 +125,14 @@ def _bar(score: float, largest: float, solid: str) -> Text:
     """A bar from the middle: rightwards toward the target, leftwards against it."""
     cells = round(BAR_HALF * abs(score) / largest) if largest else 0
     left, right = (solid * cells, "") if score < 0 else ("", solid * cells)
-    return Text(f"{left:>{BAR_HALF}}|{right:<{BAR_HALF}}", style=colour(score) if cells else "dim")
+    return Text(f"{left:>{BAR_HALF}}|{right:<{BAR_HALF}}", style=_colour(score) if cells else "dim")
 
 
 def _largest(explanation: Explanation) -> float:
     return max((abs(word.score) for word in explanation.words), default=0.0)
 
 
-def colour(score: float) -> str:
-    """Of a number that speaks for the target, or against it."""
+def _colour(score: float) -> str:
     if score == 0:
         return ""
     return TOWARD if score > 0 else AGAINST
@@ -149,15 +145,3 @@ def _percent(share: float) -> str:
 def harmless(text: str) -> str:
     """The text in its lines, of which none can steer the terminal."""
     return "\n".join(one_line(line) for line in text.split("\n"))
-
-
-def broken_lines(summands: Sequence[str], room: int) -> list[str]:
-    """Summands in lines, broken between two only: a name and its number belong together."""
-    lines = list(summands[:1])
-    for summand in summands[1:]:
-        if cell_len(f"{lines[-1]}, {summand}") < room:
-            lines[-1] += f", {summand}"
-        else:
-            lines[-1] += ","
-            lines.append(summand)
-    return lines

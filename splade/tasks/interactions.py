@@ -10,7 +10,8 @@ import torch
 from splade.attribution.deletions import MOST_WORDS, Deletions, TextDeletions, words_in, words_to_delete
 from splade.attribution.explanation import Explanation, WordScore
 from splade.attribution.interactions import Interaction, Interactions, interaction
-from splade.attribution.summands import Summands, WordSum
+from splade.attribution.summands import Summands
+from splade.attribution.sums import WordSum
 from splade.attribution.word_text import WordText
 from splade.data.given import BATCH_SIZE
 from splade.models.lexical_sae import LexicalSAE

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,8 +49,6 @@ class TaggingTask(Task):
         starts = np.cumsum(self.sentence_lengths) - self.sentence_lengths
         start = np.repeat(starts[self.encoded.sentence], self.encoded.lengths)  # (pieces,)
         self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
-        firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
-        self._sizes = np.diff(firsts[self.encoded.offsets])  # (W,): words that each window decides
 
     @staticmethod
     def divide(split: TaggedSplit, tokenizer: Any, max_length: int) -> TaggedSplit:
@@ -124,6 +125,23 @@ class TaggingTask(Task):
 
     def size(self, rows: np.ndarray) -> int:
         return int(self._sizes[rows].sum())
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """(W,) words that each window decides."""
+        firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
+        return np.diff(firsts[self.encoded.offsets])
+
+    def deciding(self, places: Sequence[int]) -> TaggingTask:
+        """The same sentences, with only some of their words decided: those of these labels."""
+        task = copy(self)
+        task.__dict__.pop("_sizes", None)
+        task.encoded = replace(self.encoded, first=self.encoded.first & np.isin(self._place, places))
+        return task
+
+    def deciding_windows(self) -> np.ndarray:
+        """Those that decide a word."""
+        return np.flatnonzero(self._sizes)
 
     def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
         return model.tag(sequence, batch.words)
