@@ -60,8 +60,8 @@ class Context:
     tag: str
     logit: float
     effects: list[ContextEffect | None]
-    """Of each word of the sentence. None where that was not measured: at the word itself, and at words that another
-    window decides."""
+    """Of each word of the sentence. None where that was not measured: at the word itself, and at words that are not in
+    its window."""
 
     @property
     def change(self) -> list[float | None]:

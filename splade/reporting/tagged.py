@@ -10,7 +10,10 @@ from splade.attribution.tagged import Entity, TaggedText
 from splade.reporting.explained import round_to_sum, signed
 
 STRONGEST_WORDS, STRONGEST_TOKENS = 5, 3
-"""Other words named as context of a word, and tokens named of each: the rest does little."""
+"""Other words named as context of one word, and tokens named of each: the rest does little."""
+
+STRONGEST_OF_SEVERAL = 3
+"""Other words named as context of each of several words."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +48,16 @@ class ContextRow:
     """The tokens that changed most, the others together, and the bias, each with its change."""
 
 
-def context_rows(tagged: TaggedText, context: Context) -> list[ContextRow]:
-    """The other words that moved a decision most."""
+def context_rows(tagged: TaggedText, context: Context, most: int = STRONGEST_WORDS) -> list[ContextRow]:
+    """The other words that moved a decision most, `most` of them."""
     pairs = zip(tagged.words, context.effects, strict=True)
     measured = [(word.word, effect) for word, effect in pairs if effect is not None]
-    strongest = sorted(measured, key=lambda pair: -abs(pair[1].effect))[:STRONGEST_WORDS]
+    strongest = sorted(measured, key=lambda pair: -abs(pair[1].effect))[:most]
     return [_context_row(word, effect) for word, effect in strongest]
 
 
 def unmeasured_words(context: Context) -> int:
-    """Other words that were not deleted, being in other windows."""
+    """Other words that were not deleted, not being in the window of the word."""
     return sum(effect is None for effect in context.effects) - 1  # the word itself is no other
 
 

@@ -11,7 +11,13 @@ from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.evaluation.figure import percent
 from splade.reporting.explained import token_rows
 from splade.reporting.sums_table import SumRow, sums_table
-from splade.reporting.tagged import context_rows, stretches, unmeasured_words
+from splade.reporting.tagged import (
+    STRONGEST_OF_SEVERAL,
+    STRONGEST_WORDS,
+    context_rows,
+    stretches,
+    unmeasured_words,
+)
 from splade.reporting.terminal import token_table
 from splade.utils.one_line import one_line
 
@@ -48,14 +54,14 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         console.print(_context_table(found, console))
         unmeasured = max(unmeasured_words(word.context) for word in found.explained if word.context is not None)
         if unmeasured > 0:
-            console.print(Text(f"Up to {unmeasured} words were not deleted: they are in other windows."))
+            console.print(Text(f"Up to {unmeasured} words were not deleted: they are not in the window of the word."))
 
 
 def _context_table(found: ExplainedText, console: Console) -> Table:
     """Rows for each explained word: the other words that do most, and the tokens through which."""
-    lines = []
+    lines, most = [], STRONGEST_WORDS if len(found.explained) == 1 else STRONGEST_OF_SEVERAL
     for word in found.explained:
-        rows = [] if word.context is None else context_rows(found.tagged, word.context)
+        rows = [] if word.context is None else context_rows(found.tagged, word.context, most)
         name = [str(word.number), word.explanation.words[0].word, word.explanation.target]
         if not rows:
             lines.append(SumRow([*name, "", ""], [], "there is no other word"))

@@ -13,6 +13,7 @@ from splade.attribution.context import Context, ContextEffect, context_effect
 from splade.attribution.summands import Summands
 from splade.attribution.sums import TokenSum
 from splade.attribution.tagged import ExplainedWord
+from splade.data.words import word_windows
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks.reader import check_logits, read
 
@@ -35,18 +36,22 @@ class _Shortened:
 @torch.no_grad()
 def with_contexts(
     model: LexicalSAE,
-    task: TaggingTask,
+    task: type[TaggingTask],
     sentences: Sequence[Sequence[str]],
     explained: Sequence[dict[int, ExplainedWord]],
     batch_size: int,
 ) -> list[dict[int, ExplainedWord]]:
     """The explained words of each sentence, by number, with what deleting each other word does.
 
-    `sentences`: those of `task`, as words. A word is deleted from the whole sentence, which is then read as any other
-    is, in windows where it is long; of a long sentence, those words are deleted that the same window decides. A reading
-    for each word deleted, however many are explained; the shortened sentences of all are batched together.
+    A word is deleted from the whole sentence, which is then read as any other is, in windows where it is long; of a
+    long sentence, those words are deleted that are in the explained word's window. A reading for each word deleted,
+    however many are explained; the shortened sentences of all are batched together.
     """
-    shortened = [one for n, its in enumerate(explained) for one in _deletions(task, n, its.keys())]
+    shortened = [
+        one
+        for n, (words, its) in enumerate(zip(sentences, explained, strict=True))
+        for one in _deletions(model, n, words, its.keys())
+    ]
     effects: list[dict[int, list[ContextEffect | None]]] = [
         {number: [None] * len(words) for number in its} for words, its in zip(sentences, explained, strict=True)
     ]
@@ -65,21 +70,20 @@ def _context(word: ExplainedWord, effects: list[ContextEffect | None]) -> Contex
     return Context(word.number, target, word.explanation.logits[target], effects)
 
 
-def _deletions(task: TaggingTask, sentence: int, asked: Collection[int]) -> list[_Shortened]:
-    """Each word that is context of an explained one deleted: the words that one window decides."""
-    found = []
-    for window in np.flatnonzero(task.encoded.sentence == sentence):
-        pieces = task.encoded.word[slice(*task.encoded.offsets[window : window + 2])]
-        decided = np.unique(pieces[pieces >= 0]).tolist()
-        for gone in decided:
-            others = [number for number in decided if number in asked and number != gone]
-            found += [_Shortened(sentence, gone, others)] if others else []
-    return found
+def _deletions(model: LexicalSAE, sentence: int, words: Sequence[str], asked: Collection[int]) -> list[_Shortened]:
+    """Each word that an explained one is read with deleted: those that its window shows."""
+    context_of: dict[int, list[int]] = {}
+    for window in word_windows(words, model.tokenizer, model.max_length) if asked else ():
+        for number in sorted(number for number in asked if window.first <= number < window.last):
+            for gone in range(window.start, window.end):
+                if gone != number:
+                    context_of.setdefault(gone, []).append(number)
+    return [_Shortened(sentence, gone, numbers) for gone, numbers in context_of.items()]
 
 
 def _read_again(
     model: LexicalSAE,
-    task: TaggingTask,
+    task: type[TaggingTask],
     sentences: Sequence[Sequence[str]],
     shortened: list[_Shortened],
     explained: Sequence[dict[int, ExplainedWord]],

@@ -114,7 +114,7 @@ def explain_sentences(
         for row, (n, number) in enumerate(owners):
             explained[n][number] = ExplainedWord(number, summands.of_word(row, tagged[n], number, batch.length))
     if context:
-        explained = with_contexts(model, task, [sentence.words for sentence in sentences], explained, batch_size)
+        explained = with_contexts(model, type(task), [sentence.words for sentence in sentences], explained, batch_size)
     return [
         ExplainedText(text, [words[number] for number in sorted(words)])
         for text, words in zip(tagged, explained, strict=True)

@@ -175,11 +175,11 @@ class TestExplain:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, *TEXTS), "None of the 3 texts has a word 9")
 
     def test_context_that_was_not_measured_is_null(self, model: Path) -> None:
-        done = run_cli("explain", "--model", model, "--word", 0, "--context", "--json", " ".join(["john saw"] * 30))
+        done = run_cli("explain", "--model", model, "--word", 0, "--context", "--json", " ".join(["john saw"] * 40))
         change = json.loads(done.stdout)["explained"][0]["context_estimate"]
-        assert change[0] is change[-1] is None and isinstance(change[1], float) and len(change) == 60
-        done = run_cli("explain", "--model", model, "--word", 0, "--context", " ".join(["john saw"] * 30))
-        assert "words were not deleted: they are in other windows." in done.stdout
+        assert change[0] is change[-1] is None and isinstance(change[1], float) and len(change) == 80
+        done = run_cli("explain", "--model", model, "--word", 0, "--context", " ".join(["john saw"] * 40))
+        assert "words were not deleted: they are not in the window of the word." in done.stdout
 
     def test_interactions_are_of_classifiers(self, model: Path) -> None:
         done = run_cli("explain", "--model", model, "--interactions", TEXTS[0])

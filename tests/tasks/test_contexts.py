@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from splade.attribution.tagged import ExplainedWord
-from splade.data.words import encode_words
+from splade.data.words import encode_words, word_windows
 from splade.models.lexical_sae import LexicalSAE
 from splade.tagging import explain_tags, explain_tags_batch
 from tests.builders import WORDS, build_model, tagged_sentences
@@ -91,11 +91,17 @@ def test_sums_are_exact_whatever_the_words(
 
 
 def test_of_a_long_sentence_the_words_of_the_same_window_are_deleted(model: LexicalSAE) -> None:
-    sentence = ["movie"] * 100 + ["paris"] + ["movie"] * 40
+    sentence = [WORDS[n % len(WORDS)] for n in range(100)] + ["paris"] + [WORDS[n % len(WORDS)] for n in range(40)]
     (found,) = explain_tags(model, sentence, word=100, target="B-LOC", context=True).explained
-    assert found.context is not None and found.context.change[0] is None and len(found.context.change) == 141
-    measured = [change for change in found.context.change[90:110] if change is not None]
-    assert len(measured) >= 10 and any(measured) and found.context.check() < 1e-4
+    assert found.context is not None and found.context.check() < 1e-4 and len(found.context.change) == 141
+    (window,) = [one for one in word_windows(sentence, model.tokenizer, 64) if one.first <= 100 < one.last]
+    measured = [n for n, change in enumerate(found.context.change) if change is not None]
+    assert measured == [n for n in range(window.start, window.end) if n != 100] and window.start > 0
+    for gone in (measured[0], 95, 105, measured[-1]):  # the shorter sentence is read in windows of its own
+        shorter = [*sentence[:gone], *sentence[gone + 1 :]]
+        (after,) = explain_tags(model, shorter, word=100 - (gone < 100), target="B-LOC").explained
+        plain = found.explanation.logits["B-LOC"] - after.explanation.logits["B-LOC"]
+        assert found.context.change[gone] == pytest.approx(plain, abs=1e-4) and abs(plain) > 1e-4
 
 
 def test_words_asked_for_together_are_as_alone(model: LexicalSAE) -> None:
