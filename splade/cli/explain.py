@@ -93,7 +93,9 @@ def explain(
         spans=span or None,
         all_words=all_words,
     )
-    for number, answer in enumerate(answers(given, asked, SHORTENED_AT_A_TIME if interactions else TEXTS_AT_A_TIME)):
+    for number, answer in enumerate(
+        answers(given, asked, SHORTENED_AT_A_TIME if interactions or context else TEXTS_AT_A_TIME)
+    ):
         cut += answer.cut
         if interactions:
             _say_not_found(answer, number, alone=len(given) == 1)

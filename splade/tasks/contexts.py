@@ -20,6 +20,9 @@ from splade.tasks.reader import check_logits, read
 if TYPE_CHECKING:
     from splade.tasks.tagging import TaggingTask
 
+WORDS_AT_A_TIME = 50_000
+"""Words tokenised before they are read: a long sentence has thousands of shortened ones, each nearly as long."""
+
 
 @dataclass(frozen=True)
 class _Shortened:
@@ -55,10 +58,11 @@ def with_contexts(
     effects: list[dict[int, list[ContextEffect | None]]] = [
         {number: [None] * len(words) for number in its} for words, its in zip(sentences, explained, strict=True)
     ]
-    for one, number, after in _read_again(model, task, sentences, shortened, explained, batch_size):
-        whole = explained[one.sentence][number].explanation
-        before = TokenSum(whole.logits[whole.target], whole.bias, whole.tokens)
-        effects[one.sentence][number][one.gone] = context_effect(before, after)
+    for group in _groups(shortened, sentences):
+        for one, number, after in _read_again(model, task, sentences, group, explained, batch_size):
+            whole = explained[one.sentence][number].explanation
+            before = TokenSum(whole.logits[whole.target], whole.bias, whole.tokens)
+            effects[one.sentence][number][one.gone] = context_effect(before, after)
     return [
         {number: replace(word, context=_context(word, found[number])) for number, word in its.items()}
         for its, found in zip(explained, effects, strict=True)
@@ -79,6 +83,20 @@ def _deletions(model: LexicalSAE, sentence: int, words: Sequence[str], asked: Co
                 if gone != number:
                     context_of.setdefault(gone, []).append(number)
     return [_Shortened(sentence, gone, numbers) for gone, numbers in context_of.items()]
+
+
+def _groups(shortened: list[_Shortened], sentences: Sequence[Sequence[str]]) -> Iterator[list[_Shortened]]:
+    """Those that are tokenised at a time: many short sentences, or a few long ones."""
+    group: list[_Shortened] = []
+    words = 0
+    for one in shortened:
+        group.append(one)
+        words += len(sentences[one.sentence])
+        if words >= WORDS_AT_A_TIME:
+            yield group
+            group, words = [], 0
+    if group:
+        yield group
 
 
 def _read_again(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -41,6 +42,15 @@ class _Plan:
         pairs = [frozenset([n]) for span in self.spans if len(span) == 2 for n in sorted(span)]
         return list(dict.fromkeys([*(frozenset([n]) for n in self.single), *pairs, *self.spans]))
 
+    def effect(self, gone: frozenset[int], after: WordSum) -> Interaction:
+        """What deleting some words does; `after`: the sum of the text without them."""
+        whole = self.explanation
+        nowhere = math.fsum(word.score for word in whole.words if word.start == word.end)
+        shares = [*(word.score for word in self.words), nowhere]
+        before = WordSum(whole.label, whole.logits[whole.target], whole.bias, shares)
+        read = any(self.words[n].start < self.read_to for n in gone)
+        return interaction(self.words, before, after, gone, shifted=whole.truncated and read)
+
 
 @torch.no_grad()
 def with_interactions(
@@ -50,14 +60,14 @@ def with_interactions(
 
     A reading for each deletion; the shortened texts of all are batched together.
     """
-    texts = [explanation.text for explanation in explanations]
-    asked = deletions.of_texts(texts)
+    asked = deletions.of_texts([explanation.text for explanation in explanations])
     plans = [_plan(model, one, its, deletions) for one, its in zip(explanations, asked, strict=True)]
-    owners = [(plan, gone) for plan in plans for gone in plan.deleted]
-    after = iter(_read_without(model, owners, batch_size))
+    measured: list[dict[frozenset[int], Interaction]] = [{} for _ in plans]
+    for n, gone, after in _read_without(model, plans, batch_size):
+        measured[n][gone] = plans[n].effect(gone, after)
     return [
-        replace(plan.explanation, interactions=_measured(plan, {gone: next(after) for gone in plan.deleted}, deletions))
-        for plan in plans
+        replace(plan.explanation, interactions=_interactions(plan, found, every=deletions.every))
+        for plan, found in zip(plans, measured, strict=True)
     ]
 
 
@@ -95,37 +105,33 @@ def _plan(model: LexicalSAE, explanation: Explanation, asked: TextDeletions, del
     return _Plan(explanation, asked, WordText.of(explanation.text), words, read_to, single, spans)
 
 
-def _read_without(model: LexicalSAE, owners: list[tuple[_Plan, frozenset[int]]], batch_size: int) -> list[WordSum]:
-    """The sum of each text without the words deleted, for the target of its explanation."""
-    shorter = [plan.text.shortened(gone) for plan, gone in owners]
-    targets = [model.labels.index(plan.explanation.target) for plan, _ in owners]
-    found: dict[int, WordSum] = {}
-    for batch in read_texts(model, [text.text for text in shorter], batch_size, [text.spans for text in shorter]):
-        classes = torch.tensor([targets[row] for row in batch.rows], device=batch.state.logits.device)
+def _read_without(
+    model: LexicalSAE, plans: Sequence[_Plan], batch_size: int
+) -> Iterator[tuple[int, frozenset[int], WordSum]]:
+    """The sum of each text, by number, without the words deleted, for the target of its explanation."""
+    owners = [(n, gone) for n, plan in enumerate(plans) for gone in plan.deleted]
+    targets = [model.labels.index(plan.explanation.target) for plan in plans]
+    shorter = [plans[n].text.without(gone) for n, gone in owners]
+
+    def spans(row: int) -> Sequence[tuple[int, int]]:  # found when they are needed: of long texts they fill a memory
+        n, gone = owners[row]
+        return plans[n].text.shortened(gone).spans
+
+    for batch in read_texts(model, shorter, batch_size, spans):
+        classes = torch.tensor([targets[owners[row][0]] for row in batch.rows], device=batch.state.logits.device)
         summands = Summands(model, batch.state, classes)
         for i, row in enumerate(batch.rows):
-            found[row] = summands.word_sum(i, batch.texts[i])
-    return [found[row] for row in range(len(owners))]
+            yield *owners[row], summands.word_sum(i, batch.texts[i])
 
 
-def _measured(plan: _Plan, after: dict[frozenset[int], WordSum], deletions: Deletions) -> Interactions:
-    explanation = plan.explanation
-    nowhere = [word.score for word in explanation.words if word.start == word.end]
-    shares = [*(word.score for word in plan.words), sum(nowhere)]
-    before = WordSum(explanation.label, explanation.logits[explanation.target], explanation.bias, shares)
-
-    def of(gone: frozenset[int]) -> Interaction:
-        reached = any(plan.words[n].start < plan.read_to for n in gone)
-        return interaction(plan.words, before, after[gone], gone, shifted=explanation.truncated and reached)
-
-    measured = {gone: of(gone) for gone in plan.deleted}
-    single = [one for gone, one in measured.items() if len(gone) == 1]
+def _interactions(plan: _Plan, measured: dict[frozenset[int], Interaction], *, every: bool) -> Interactions:
+    single = [one for one in measured.values() if len(one.numbers) == 1]
     return Interactions(
-        explanation.label,
-        explanation.target,
+        plan.explanation.label,
+        plan.explanation.target,
         sorted(single, key=lambda one: one.numbers),
         [_with_pair(measured[gone], measured) for gone in plan.spans],
-        every=deletions.every,
+        every=every,
         left_out=sum(word.start < plan.read_to for word in plan.words) - len(plan.single),
         not_found=plan.asked.not_found,
     )

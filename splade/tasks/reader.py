@@ -59,11 +59,11 @@ def read_texts(
     model: LexicalSAE,
     texts: Sequence[str],
     batch_size: int = BATCH_SIZE,
-    spans: Sequence[Sequence[tuple[int, int]]] | None = None,
+    spans: Callable[[int], Sequence[tuple[int, int]]] | None = None,
 ) -> Iterator[TextBatch]:
     """Texts as they come from a user, with what is needed to find their words again.
 
-    `spans`: the characters of the words of each text, where they are known and need not be found.
+    `spans`: the characters of the words of each text, by its number, where they are known and need not be found.
     """
     batch_size = whole_number(batch_size, "batch_size", 1)
     model.eval()
@@ -82,7 +82,7 @@ def read_texts(
         check_logits(state.logits)
         offsets = [[(start, end) for start, end in spans] for spans in batch["offset_mapping"].tolist()]
         cut = [bool(encoding.overflowing) for encoding in batch.encodings]
-        known = [None if spans is None else spans[row] for row in rows]
+        known = [None if spans is None else spans(int(row)) for row in rows]
         texts_read = [ReadText(*read) for read in zip(chosen, offsets, cut, known, strict=True)]
         yield TextBatch(rows.tolist(), texts_read, state)
 

@@ -104,7 +104,8 @@ def test_of_a_long_sentence_the_words_of_the_same_window_are_deleted(model: Lexi
         assert found.context.change[gone] == pytest.approx(plain, abs=1e-4) and abs(plain) > 1e-4
 
 
-def test_words_asked_for_together_are_as_alone(model: LexicalSAE) -> None:
+def test_words_asked_for_together_are_as_alone(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("splade.tasks.contexts.WORDS_AT_A_TIME", 30)  # in several groups
     sentences = [*tagged_sentences(4)[0], (["john", "watched", "paris"] * 40)[:100], ["john"], []]
     together = explain_tags_batch(model, sentences, word=0, context=True, batch_size=5)
     for sentence, found in zip(sentences, together, strict=True):
