@@ -1,4 +1,4 @@
-"""The cost of an explanation: plain prediction, our sums, Integrated Gradients and LIME, on the same model and texts.
+"""The cost of an explanation: plain prediction, our sums and interactions, Integrated Gradients and LIME, on one model.
 
 All start from texts and end with scores of words (prediction: with probabilities). Rivals that need many readings of a
 text are given fewer texts, and seconds are compared a text; each reads in batches, as its library or ours lets it.
@@ -22,12 +22,15 @@ from splade.inference import explain, predict
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
 
-PREDICT, EXPLAIN = "prediction", "sum of words (ours)"
+PREDICT, EXPLAIN, INTERACT = "prediction", "sum of words (ours)", "interactions (ours)"
 RIVALS = {"integrated_gradients": (8, 30.0), "lime": (1, 300.0)}
 """By the name of an explainer: texts a call, and how many times cheaper ours should be."""
 
 LARGEST_RATIO = 1.1
-"""Times a plain prediction that ours may take."""
+"""Times a plain prediction that ours may take, and times ours that interactions may take for each of their readings."""
+
+SPARSER = 8
+"""One text of so many is read once for each of its words."""
 
 BATCH = 32
 ACTIVE = 23
@@ -60,6 +63,16 @@ def build(texts: tuple[str, ...], way: str, backbone: str = "minilm") -> Work:
             return {"texts": len(texts), "passes_a_text": 1}
 
         return work
+    if way == INTERACT:
+
+        def delete() -> dict[str, float]:
+            found = explain(model, texts, batch_size=BATCH, interactions=True)
+            return {
+                "texts": len(texts),
+                "passes_a_text": 1 + sum(len(one.interactions.words) for one in found) / len(texts),
+            }
+
+        return delete
     explainer, words = EXPLAINERS.get(way)(ExplainerParts()), [WordText.of(text) for text in texts]
 
     def rival() -> dict[str, float]:
@@ -83,9 +96,12 @@ def run(rounds: int = 5, count: int = 256, **options: Any) -> list[Result]:
     rivals = [Rival(way, build, {"texts": texts, "way": way, **options}) for way in (PREDICT, EXPLAIN)]
     for way, (some, _) in RIVALS.items():
         rivals.append(Rival(way, build, {"texts": tuple(middle[:some]), "way": way, **options}))
+    rivals.append(Rival(INTERACT, build, {"texts": texts[::SPARSER], "way": INTERACT, **options}))
     found = compare(rivals, rounds)
+    deleting = ratio(found[INTERACT], found[EXPLAIN]) / found[INTERACT].facts["passes_a_text"]
     goals = [
-        Goal("ours, times the seconds of a prediction", ratio(found[EXPLAIN], found[PREDICT]), LARGEST_RATIO, True)
+        Goal("ours, times the seconds of a prediction", ratio(found[EXPLAIN], found[PREDICT]), LARGEST_RATIO, True),
+        Goal("interactions, times the seconds of ours a reading", deleting, LARGEST_RATIO, True),
     ]
     goals += [
         Goal(f"{way}, times the seconds a text of ours", ratio(found[way], found[EXPLAIN]), least, False)

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from splade.attribution.deletions import Deletions
 from splade.attribution.explanation import NO_WORD, Explanation
 from splade.attribution.prediction import Prediction
 from splade.attribution.span_aggregation import check_spans
@@ -53,18 +54,29 @@ def explain(
     *,
     word: int | None = None,
     context: bool = False,
+    interactions: bool = False,
+    spans: Iterable[Any] | None = None,
+    all_words: bool = False,
 ) -> Any:
     """Why the model says it: an `Explanation` of each text, of a tagger an `ExplainedText`.
 
-    `target`: the label to explain in the place of the predicted one. `word` and `context` are for taggers, see
-    `splade.tagging.explain_tags_batch`.
+    Args:
+        target: the label to explain in the place of the predicted one.
+        word, context: for taggers, see `splade.tagging.explain_tags_batch`.
+        interactions: also delete words, one at a time, and say what that does and through which other words: a reading
+            for each word of a text (`splade.attribution.interactions`).
+        spans: words to delete as one: strings such as "not good" or "n't ... good", looked for in every text; or a list
+            a text of its characters (start, end), for one text also these alone.
+        all_words: delete, and show, every word of a long text, and not those that matter.
     """
     task = TASKS.get(_loaded(model).task)
     given = task.given(texts)
     check_target(model, target)
-    return given.answers(
-        task.explain_texts(model, given.items, target=target, batch_size=batch_size, word=word, context=context)
+    deletions = Deletions.asked(interactions, spans, all_words)
+    answers = task.explain_texts(
+        model, given.items, target=target, batch_size=batch_size, word=word, context=context, deletions=deletions
     )
+    return given.answers(answers)
 
 
 def predict_proba(model: LexicalSAE, texts: Series | Iterable[str], batch_size: int = BATCH_SIZE) -> np.ndarray:
@@ -96,29 +108,63 @@ def predict_batch(
     return predict(model, texts, batch_size)
 
 
-def explain_model(model: LexicalSAE, text: str, target: str | None = None) -> Explanation:
-    """Explain one prediction: the predicted label's logit, or that of `target`, as an exact sum of words."""
-    return explain_batch(model, [one_text(text, "explain_batch")], target)[0]
+def explain_model(
+    model: LexicalSAE,
+    text: str,
+    target: str | None = None,
+    *,
+    interactions: bool = False,
+    spans: Iterable[Any] | None = None,
+    all_words: bool = False,
+) -> Explanation:
+    """Explain one prediction: the predicted label's logit, or that of `target`, as an exact sum of words.
+
+    The others as in `explain`.
+    """
+    texts = [one_text(text, "explain_batch")]
+    return explain_batch(model, texts, target, interactions=interactions, spans=spans, all_words=all_words)[0]
 
 
 @overload
 def explain_batch(
-    model: LexicalSAE, texts: Series, target: str | None = None, batch_size: int = BATCH_SIZE
+    model: LexicalSAE,
+    texts: Series,
+    target: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    *,
+    interactions: bool = False,
+    spans: Iterable[Any] | None = None,
+    all_words: bool = False,
 ) -> Series: ...
 
 
 @overload
 def explain_batch(
-    model: LexicalSAE, texts: Iterable[str], target: str | None = None, batch_size: int = BATCH_SIZE
+    model: LexicalSAE,
+    texts: Iterable[str],
+    target: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    *,
+    interactions: bool = False,
+    spans: Iterable[Any] | None = None,
+    all_words: bool = False,
 ) -> list[Explanation]: ...
 
 
 def explain_batch(
-    model: LexicalSAE, texts: Series | Iterable[str], target: str | None = None, batch_size: int = BATCH_SIZE
+    model: LexicalSAE,
+    texts: Series | Iterable[str],
+    target: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    *,
+    interactions: bool = False,
+    spans: Iterable[Any] | None = None,
+    all_words: bool = False,
 ) -> Series | list[Explanation]:
-    """Explain many predictions, in the order of the texts."""
+    """Explain many predictions, in the order of the texts; arguments as in `explain`."""
     check_model(model, "classification")
-    return explain(model, texts, target, batch_size)
+    asked = {"interactions": interactions, "spans": spans, "all_words": all_words}
+    return explain(model, texts, target, batch_size, **asked)  # type: ignore[arg-type]
 
 
 def explain_model_spans(

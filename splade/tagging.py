@@ -95,7 +95,8 @@ def explain_tags_batch(
         word: explain this word of every text instead, counted from 0, whatever its tag; of a text that has fewer words,
             nothing.
         target: explain the logit of this tag instead of the one decoded.
-        context: also estimate which other words moved each decision; a forward pass for each word of a text.
+        context: also delete each other word, and say what that does to each decision and through which tokens; a
+            reading for each word of a text.
     """
     check_model(model, "tagging")
     return explain(model, texts, target, batch_size, word=word, context=context)

@@ -124,6 +124,7 @@ class TestWhatARunLeaves:
         assert "<svg" in page and 'src="http' not in page and 'href="http' not in page
         texts = load_dataset(load_config(toy_run.folder / "config.yaml").data, 42).test.texts
         assert sum(text.split()[-2] in page for text in texts) > 10
+        assert 1 <= page.count("Words that act through others") <= 4
 
     def test_the_model_card_is_readable(self, toy_run: ToyRun) -> None:
         card = (toy_run.folder / "README.md").read_text(encoding="utf-8")

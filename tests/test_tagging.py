@@ -209,7 +209,7 @@ class TestExplain:
         with pytest.raises(ConfigError, match="batch_size is -1, but a whole number from 1 on was expected"):
             call(model, [TEXT], batch_size=-1)
 
-    def test_context_is_estimated_when_asked_for(self, model: LexicalSAE) -> None:
+    def test_context_is_measured_when_asked_for(self, model: LexicalSAE) -> None:
         assert explain_tags(model, TEXT, word=3).explained[0].context is None
         (word,) = explain_tags(model, TEXT, word=3, context=True).explained
         assert word.context is not None and len(word.context.change) == 12
@@ -222,8 +222,14 @@ class TestExplain:
         assert list(written) == ["text", "entities", "words", "explained"]
         (word,) = written["explained"]  # type: ignore[misc]
         assert list(word) == [
-            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "context_estimate"),
+            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "context_estimate", "context"),
         ]
+        for effect, change in zip(word["context"], word["context_estimate"], strict=True):
+            if effect is not None:
+                assert effect["effect"] == change
+                parts = effect["bias"] + sum(token["change"] for token in effect["tokens"])
+                assert parts == pytest.approx(change, abs=1e-4)
+        assert word["context"][3] is word["context_estimate"][3] is None
         total = word["bias"] + sum(token["score"] for token in word["tokens"])
         assert total == pytest.approx(word["logits"][word["target"]], abs=1e-5)
         assert "context_estimate" not in explain_tags(model, TEXT, word=3).to_json()["explained"][0]  # type: ignore[index]

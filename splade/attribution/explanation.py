@@ -11,6 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from splade.attribution.interactions import Interactions
 
 NO_WORD = "(no word)"
 """Name of the row for score that arose at a position belonging to no word of the text, such as `[CLS]`."""
@@ -77,6 +81,8 @@ class Explanation:
     """The words of the text in reading order."""
     truncated: bool = False
     """Whether the text was longer than the model reads, so that its end has no say."""
+    interactions: Interactions | None = None
+    """What deleting words does, and through which others, where that was asked for."""
 
     def __post_init__(self) -> None:
         # Sorting here makes the order a property of the type. The sort is stable, so ties keep the order they came in.
@@ -97,7 +103,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, object]:
         """The stable machine-readable form that `lexical-sae explain --json` prints, one object a text."""
-        return {
+        found: dict[str, object] = {
             "text": self.text,
             "label": self.label,
             "target": self.target,
@@ -119,6 +125,7 @@ class Explanation:
                 for word in self.words
             ],
         }
+        return found if self.interactions is None else found | {"interactions": self.interactions.to_json()}
 
 
 def _plain(numbers: Mapping[str, float]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import index
 from typing import Any, Literal
@@ -38,7 +38,7 @@ def with_marks(text: str) -> str:
     return "".join(MARK if unicodedata.category(char).startswith("M") else char for char in text)
 
 
-def words_of_positions(offsets: list[tuple[int, int]], spans: list[tuple[int, int]]) -> list[int]:
+def words_of_positions(offsets: list[tuple[int, int]], spans: Sequence[tuple[int, int]]) -> list[int]:
     """For each subword's character offsets the number of the word it lies in, or −1 (a special token, white space)."""
     ends, out = [end for _, end in spans], []
     for start, end in offsets:
@@ -50,14 +50,15 @@ def words_of_positions(offsets: list[tuple[int, int]], spans: list[tuple[int, in
 
 def check_spans(spans: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int]]:
     """Character spans as given, after a check that each is a part of the text and that no two share a character."""
-    checked = [_span(span, text) for span in spans] if isinstance(spans, Iterable) else [_span(spans, text)]
+    checked = [check_span(span, text) for span in spans] if isinstance(spans, Iterable) else [check_span(spans, text)]
     for before, after in pairwise(sorted(checked)):
         if after[0] < before[1]:
             raise DataError(f"The spans {before} and {after} overlap, and a word counts once; give spans that do not.")
     return checked
 
 
-def _span(span: Any, text: str) -> tuple[int, int]:
+def check_span(span: Any, text: str) -> tuple[int, int]:
+    """A character span as given, after a check that it is a part of the text."""
     try:
         start, end = (index(place) for place in span)
     except (TypeError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from splade.attribution.explanation import NO_POSITION, NO_WORD, NOT_A_WORD, Explanation, TokenScore, WordScore
 from splade.attribution.span_aggregation import word_spans, words_of_positions
+from splade.attribution.sums import TokenSum, WordSum
 from splade.attribution.tagged import TaggedText
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
@@ -23,6 +25,12 @@ class ReadText:
     offsets: list[tuple[int, int]]
     """(L,) the characters that each position stands for."""
     truncated: bool
+    spans: Sequence[tuple[int, int]] | None = None
+    """The characters of its words, where they are known; else they are found in the text."""
+
+    @property
+    def word_spans(self) -> Sequence[tuple[int, int]]:
+        return word_spans(self.text) if self.spans is None else self.spans
 
 
 class Summands:
@@ -78,6 +86,21 @@ class Summands:
             words=[WordScore(word.word, word.start, word.end, sum(score for _, score, *_ in entries), names)],
         )
 
+    def word_sum(self, row: int, read: ReadText) -> WordSum:
+        """A row that is a text, as a sum over its words alone."""
+        spans = read.word_spans
+        word_of = words_of_positions(read.offsets, spans)
+        shares = self._word_totals(row, len(spans), word_of, row * len(read.offsets))
+        return WordSum(self.labels[self._decided[row]], self._target_logit(row), self._bias[row], shares)
+
+    def token_sum(self, row: int) -> TokenSum:
+        """Any row as a sum over tokens alone; their positions are those of the whole batch."""
+        return TokenSum(self._target_logit(row), self._bias[row], self._token_scores(row, 0))
+
+    def _target_logit(self, row: int) -> float:
+        logit: float = self._logits[row][self.classes[row]]
+        return logit
+
     def _by_label(self, numbers: list[float]) -> dict[str, float]:
         return dict(zip(self.labels, numbers, strict=True))
 
@@ -93,17 +116,23 @@ class Summands:
             tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
         return tokens
 
+    def _word_totals(self, row: int, words: int, word_of: list[int], start: int) -> list[float]:
+        """(W + 1,) what arose at each of `words` words, and last what arose at none; `word_of` (L,) of each position,
+        `start` as in `_word_scores`."""
+        totals = [0.0] * (words + 1)
+        for _, position, score in self._parts[self._first_part[row] : self._first_part[row + 1]]:
+            totals[word_of[position - start]] += score  # −1, the last, is what belongs to no word
+        return totals
+
     def _word_scores(self, row: int, read: ReadText, start: int) -> list[WordScore]:
         """What arose at each word; `start`: the flat position at which the text begins."""
-        spans = word_spans(read.text)
+        spans = read.word_spans
         word_of = words_of_positions(read.offsets, spans)
-        fired: list[list[tuple[float, str]]] = [[] for _ in range(len(spans) + 1)]
-        totals = [0.0] * (len(spans) + 1)
+        totals = self._word_totals(row, len(spans), word_of, start)
+        fired: list[list[tuple[float, str]]] = [[] for _ in totals]
         for entry, position, score in self._parts[self._first_part[row] : self._first_part[row + 1]]:
             token, *_, named = self._entries[entry]
-            word = word_of[position - start]  # −1, the last, is what belongs to no word
-            totals[word] += score
-            fired[word].append((abs(score), self.names[token] if named else NOT_A_WORD))
+            fired[word_of[position - start]].append((abs(score), self.names[token] if named else NOT_A_WORD))
         words = [
             WordScore(read.text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)
         ]

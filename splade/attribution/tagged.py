@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from splade.attribution.context_estimate import ContextEstimate
+from splade.attribution.context import Context
 from splade.attribution.explanation import Explanation
 from splade.utils.one_line import one_field
 
@@ -108,8 +108,8 @@ class ExplainedWord:
     """Of the word in the text, from 0."""
     explanation: Explanation
     """Its `label` is the tag decoded, its only word this one."""
-    context: ContextEstimate | None = None
-    """Which other words moved the decision, where that was asked for: an estimate, and no part of the sum."""
+    context: Context | None = None
+    """What deleting each other word does to the decision, where that was asked for; no part of the sum."""
 
     def to_json(self) -> dict[str, object]:
         """An entry of `explained` in what `lexical-sae explain --json` prints."""
@@ -117,7 +117,10 @@ class ExplainedWord:
         kept = {key: whole[key] for key in ("target", "logits", "probabilities", "bias")}
         tokens = [{"token": t.token, "score": float(t.score), "value": float(t.value)} for t in self.explanation.tokens]
         entry = {"word": self.number, "tag": self.explanation.label, **kept, "tokens": tokens}
-        return entry if self.context is None else entry | {"context_estimate": list(self.context.change)}
+        if self.context is None:
+            return entry
+        effects = [None if effect is None else effect.to_json() for effect in self.context.effects]
+        return entry | {"context_estimate": self.context.change, "context": effects}
 
 
 @dataclass(frozen=True)

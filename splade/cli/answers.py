@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # Texts read before their answers are printed: enough of them to batch those of similar length.
 TEXTS_AT_A_TIME = 256
 
+# The same where each text is read once for every word of it.
+SHORTENED_AT_A_TIME = 16
+
 # transformers loads it, if it is there, for the losses of object detectors: a quarter of a second.
 UNUSED = ("scipy",)
 
@@ -44,10 +47,12 @@ def texts_for(
     return read_texts(texts, file, model.task, column, trained, encoding)
 
 
-def answers(texts: Sequence[Any], answer: Callable[[Sequence[Any]], Sequence[Any]]) -> Iterator[Any]:
+def answers(
+    texts: Sequence[Any], answer: Callable[[Sequence[Any]], Sequence[Any]], at_a_time: int = TEXTS_AT_A_TIME
+) -> Iterator[Any]:
     """What `answer` says of the texts, some at a time, so that the first is printed while the last texts wait."""
-    for start in range(0, len(texts), TEXTS_AT_A_TIME):
-        yield from answer(texts[start : start + TEXTS_AT_A_TIME])
+    for start in range(0, len(texts), at_a_time):
+        yield from answer(texts[start : start + at_a_time])
 
 
 def say_cut(count: int, model: LexicalSAE) -> None:

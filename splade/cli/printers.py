@@ -11,6 +11,7 @@ from splade.attribution.prediction import Prediction
 from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.cli.console import out
 from splade.registry import Registry
+from splade.reporting.interaction_terminal import print_interactions
 from splade.reporting.tagged_terminal import print_explained_tags, print_tagged
 from splade.reporting.terminal import print_explanation
 from splade.utils.one_line import one_line
@@ -37,6 +38,9 @@ def _print_label(prediction: Prediction) -> None:
 
 def _print_sums(explanation: Explanation, top: int, one_word: bool) -> None:
     print_explanation(explanation, out, top)
+    if explanation.interactions is not None:
+        out.print()
+        print_interactions(explanation.interactions, out)
 
 
 def _print_entities(tagged: TaggedText) -> None:

@@ -1,7 +1,6 @@
 """Every setting of an experiment, with its type, its range, its default and the reason it exists.
 
-The dataclasses are frozen: a run is described once, written to ``config.yaml`` and never changed under way. Use
-``dataclasses.replace`` for a variation.
+The dataclasses are frozen: a run is described once, in ``config.yaml``; ``dataclasses.replace`` makes a variation.
 """
 
 from __future__ import annotations

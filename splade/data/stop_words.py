@@ -37,3 +37,9 @@ cant couldnt hasnt t 't n't ain aren couldn didn doesn don hadn hasn haven isn m
 shan shouldn wasn weren won wouldn
 """
 )
+
+
+def is_negation(word: str) -> bool:
+    """Whether a word of a text negates: `not`, `never`, `don't`."""
+    word = word.lower().replace("’", "'")
+    return word in NEGATIONS or word.endswith("n't")

@@ -12,7 +12,7 @@ import numpy as np
 from splade.config.schema import DataConfig
 from splade.data.files import read_table
 from splade.data.root import root_source
-from splade.data.stop_words import NEGATIONS
+from splade.data.stop_words import is_negation
 from splade.data.types import Table
 from splade.errors import DataError
 from splade.evaluation.estimate import Estimate, estimate
@@ -129,9 +129,3 @@ def _on_negation(subject: Subject, texts: Sequence[str], classes: np.ndarray) ->
         if size.sum() > 0:
             shares.append(size[[is_negation(word) for word in text.words]].sum() / size.sum())
     return float(np.mean(shares)) if shares else None
-
-
-def is_negation(word: str) -> bool:
-    """Whether a word of a text negates: `not`, `never`, `don't`."""
-    word = word.lower().replace("’", "'")
-    return word in NEGATIONS or word.endswith("n't")

@@ -1,5 +1,6 @@
 """Explainers behind one registry: ours, its rivals, and what knows nothing."""
 
+from splade.attribution.word_text import WordText
 from splade.explainers.activations import Activations
 from splade.explainers.attention import Attention
 from splade.explainers.chance import CHANCE_DRAWS, Empty, Random
@@ -13,7 +14,6 @@ from splade.explainers.lime import Lime
 from splade.explainers.occlusion import Occlusion
 from splade.explainers.subject import Subject
 from splade.explainers.tfidf import TfIdf
-from splade.explainers.word_text import WordText
 
 __all__ = [
     "CHANCE_DRAWS",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from splade.attribution.word_text import WordText
 from splade.data.stop_words import STOP_WORDS
 from splade.explainers.chance import text_generator
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
 from splade.explainers.subject import Subject
-from splade.explainers.word_text import WordText
 
 
 @EXPLAINERS.register("content_words")

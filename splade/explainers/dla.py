@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.word_text import WordText
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores, in_order
 from splade.explainers.subject import Subject
-from splade.explainers.word_text import WordText
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.protocol import LexicalModel, is_lexical
 from splade.models.state import CircuitState

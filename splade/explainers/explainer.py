@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
+from splade.attribution.word_text import WordText
 from splade.explainers.subject import Subject
 from splade.explainers.windows import explain_windows
-from splade.explainers.word_text import WordText
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
 from splade.registry import Registered, Registry

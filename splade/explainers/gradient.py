@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from splade.attribution.word_text import WordText
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores, in_order
 from splade.explainers.subject import ReadBatch, Subject
-from splade.explainers.word_text import WordText
 from splade.models.protocol import LexicalModel
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.word_text import WordText
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores, in_order
 from splade.explainers.integrated_gradients import baseline_logit, padding_baseline
 from splade.explainers.subject import ReadBatch, Subject
-from splade.explainers.word_text import WordText
 from splade.models.lexical_sae import POSITIONS_AT_A_TIME
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.word_text import WordText
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
 from splade.explainers.kept_tokens import logits_of_kept
 from splade.explainers.subject import Subject
-from splade.explainers.word_text import WordText
 from splade.models.protocol import LexicalModel
 from splade.models.state import CircuitState
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from splade.attribution.span_aggregation import words_of_positions
+from splade.attribution.word_text import WordText
 from splade.data.batching import longest_first
-from splade.explainers.word_text import WordText
 from splade.models.lexical_sae import POSITIONS_AT_A_TIME
 from splade.models.protocol import Model
 from splade.models.state import CircuitState

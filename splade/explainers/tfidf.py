@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from splade.attribution.word_text import WordText
 from splade.errors import ConfigError
 from splade.explainers.explainer import EXPLAINERS, Explainer, WordScores
 from splade.explainers.subject import Subject
-from splade.explainers.word_text import WordText
 
 MAX_ITERATIONS = 1000
 """More than the regression takes."""

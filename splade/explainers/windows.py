@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.word_text import WordText
 from splade.data.text_windows import FIRST_WORD
 from splade.data.words import WordWindow, word_windows
 from splade.explainers.subject import Subject
-from splade.explainers.word_text import WordText
 from splade.models.protocol import is_lexical
 from splade.tasks.documents import WINDOWS_OVERLAP, read_documents
 

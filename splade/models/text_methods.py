@@ -40,14 +40,28 @@ class TextMethods(ABC):
         *,
         word: int | None = None,
         context: bool = False,
+        interactions: bool = False,
+        spans: Iterable[Any] | None = None,
+        all_words: bool = False,
     ) -> Any:
         """Why: the predicted label's logit, or that of `target`, as an exact sum of words; an `Explanation` of each
         text, of a tagger an `ExplainedText`.
 
-        Of a tagger, the words of entities, or word number `word` of every text; with `context`, also an estimate of
-        which other words mattered.
+        Of a classifier, with `interactions` also what deleting each word does and through which others; `spans` are
+        deleted as one, and `all_words` asks for every word of long texts (`splade.inference.explain`). Of a tagger, the
+        words of entities, or word number `word` of every text; with `context`, also what deleting each other word does.
         """
-        return splade.explain(self, texts, target, batch_size, word=word, context=context)  # type: ignore[arg-type]
+        return splade.explain(
+            self,  # type: ignore[arg-type]
+            texts,
+            target,
+            batch_size,
+            word=word,
+            context=context,
+            interactions=interactions,
+            spans=spans,
+            all_words=all_words,
+        )
 
     @overload
     def tag(self, texts: SparseSequence, words: Tensor | None = None) -> TagCircuitState: ...

@@ -59,5 +59,7 @@ def _explained(
     answers = test.explain_rows(model, rows)
     mistakes = [test.mistake(int(row), answer) for row, answer in zip(rows, answers, strict=True)]
     wrong = [(answer, gold) for answer, gold in zip(answers, mistakes, strict=True) if gold is not None][: most // 2]
-    right = [answer for answer, gold in zip(answers, mistakes, strict=True) if gold is None]
-    return right[: most - len(wrong)], wrong
+    right = [answer for answer, gold in zip(answers, mistakes, strict=True) if gold is None][: most - len(wrong)]
+    shown = test.with_largest_interactions(model, [*right, *(answer for answer, _ in wrong)])
+    golds = [gold for _, gold in wrong]
+    return shown[: len(right)], list(zip(shown[len(right) :], golds, strict=True))

@@ -107,11 +107,11 @@ def _sum_rows(
         summands.append(("not accounted for", gap, None))
     bias = round(explanation.bias * 10**DECIMALS)  # one figure in both tables, so it does not give way to rounding
     units = _rounded([score for _, score, _ in summands], logit - bias / 10**DECIMALS, len(kept) if folded else None)
-    rows = [Row(name, score, _signed(unit), one) for (name, score, one), unit in zip(summands, units, strict=True)]
+    rows = [Row(name, score, signed(unit), one) for (name, score, one), unit in zip(summands, units, strict=True)]
     if not rows:
         bias = round(logit * 10**DECIMALS)
-    rows.append(Row("bias", explanation.bias, _signed(bias)))
-    return [*rows, Row(f"logit of {explanation.target}", logit, _signed(round(logit * 10**DECIMALS)))]
+    rows.append(Row("bias", explanation.bias, signed(bias)))
+    return [*rows, Row(f"logit of {explanation.target}", logit, signed(round(logit * 10**DECIMALS)))]
 
 
 def _rounded(scores: list[float], total: float, folded: int | None) -> list[int]:
@@ -126,5 +126,6 @@ def _rounded(scores: list[float], total: float, folded: int | None) -> list[int]
     return units
 
 
-def _signed(units: int) -> str:
+def signed(units: int) -> str:
+    """A number in units of the last decimal, as printed."""
     return f"{units / 10**DECIMALS:+.{DECIMALS}f}"

@@ -17,6 +17,7 @@ from splade.evaluation.figure import percent
 from splade.reporting import plots
 from splade.reporting.about import about
 from splade.reporting.explained import Row, segments, token_rows, word_rows
+from splade.reporting.interaction_rows import InteractionTable, interaction_table
 from splade.reporting.sections import figure_title, headline, sections
 from splade.reporting.tagged import Stretch, stretches
 from splade.task_description import describe
@@ -65,6 +66,8 @@ class Explained:
     error: float
     gold: str | None = None
     """The label that the data have, where it is another."""
+    interactions: InteractionTable | None = None
+    """What deleting words does, of sentences in which words act through others."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,7 @@ def explained(explanation: Explanation, largest: float, gold: str | None = None)
         words=word_rows(explanation, len(explanation.words)),
         error=explanation.check(),
         gold=gold,
+        interactions=None if explanation.interactions is None else interaction_table(explanation.interactions),
     )
 
 

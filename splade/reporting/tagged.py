@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from splade.attribution.context_estimate import ContextEstimate
+from splade.attribution.context import Context, ContextEffect
 from splade.attribution.tagged import Entity, TaggedText
-from splade.evaluation.figure import MISSING
+from splade.reporting.explained import round_to_sum, signed
 
-STRONGEST_WORDS = 5
-"""Other words named by an estimate of context: the rest is mostly noise."""
+STRONGEST_WORDS, STRONGEST_TOKENS = 5, 3
+"""Other words named as context of one word, and tokens named of each: the rest does little."""
+
+STRONGEST_OF_SEVERAL = 3
+"""Other words named as context of each of several words."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,36 @@ def stretches(tagged: TaggedText) -> list[Stretch]:
     return pieces
 
 
-def context_words(tagged: TaggedText, context: ContextEstimate) -> list[str]:
-    """The other words that moved a decision most, each with the change of the logit it is estimated to make; a dash for
-    those that were not measured, if any."""
-    measured = [
-        (word.word, change) for word, change in zip(tagged.words, context.change, strict=True) if change is not None
-    ]
-    named = [f"{word} {change:+.3f}" for word, change in sorted(measured, key=lambda each: -abs(each[1]))]
-    unmeasured = len(context.change) - len(measured) - 1  # the word itself is no other
-    return named[:STRONGEST_WORDS] + ([f"{unmeasured} in other windows {MISSING}"] if unmeasured else [])
+@dataclass(frozen=True)
+class ContextRow:
+    """What deleting another word does: `effect` is the sum of `summands`, as printed."""
+
+    word: str
+    effect: str
+    summands: list[tuple[str, str]]
+    """The tokens that changed most, the others together, and the bias, each with its change."""
+
+
+def context_rows(tagged: TaggedText, context: Context, most: int = STRONGEST_WORDS) -> list[ContextRow]:
+    """The other words that moved a decision most, `most` of them."""
+    pairs = zip(tagged.words, context.effects, strict=True)
+    measured = [(word.word, effect) for word, effect in pairs if effect is not None]
+    strongest = sorted(measured, key=lambda pair: -abs(pair[1].effect))[:most]
+    return [_context_row(word, effect) for word, effect in strongest]
+
+
+def unmeasured_words(context: Context) -> int:
+    """Other words that were not deleted, not being in the window of the word."""
+    return sum(effect is None for effect in context.effects) - 1  # the word itself is no other
+
+
+def _context_row(word: str, effect: ContextEffect) -> ContextRow:
+    kept, folded = effect.tokens[:STRONGEST_TOKENS], effect.tokens[STRONGEST_TOKENS:]
+    changes = [(token.token, token.change) for token in kept]
+    if folded:
+        changes.append((f"{len(folded)} more", math.fsum(token.change for token in folded)))
+    if effect.bias:
+        changes.append(("bias", effect.bias))
+    units = round_to_sum([change for _, change in changes], effect.effect)
+    summands = [(name, signed(unit)) for (name, _), unit in zip(changes, units, strict=True) if unit]
+    return ContextRow(word, signed(sum(units)), summands)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,14 +10,18 @@ from splade.attribution.explanation import Explanation
 from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.evaluation.figure import percent
 from splade.reporting.explained import token_rows
-from splade.reporting.tagged import context_words, stretches
-from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, token_table
+from splade.reporting.sums_table import SumRow, sums_table
+from splade.reporting.tagged import (
+    STRONGEST_OF_SEVERAL,
+    STRONGEST_WORDS,
+    context_rows,
+    stretches,
+    unmeasured_words,
+)
+from splade.reporting.terminal import token_table
 from splade.utils.one_line import one_line
 
 ENTITY, TYPE = "bold green", "green"
-
-SMALLEST_ROOM = 24
-"""Cells that a sum gets however narrow the terminal."""
 
 
 def print_tagged(tagged: TaggedText, console: Console) -> None:
@@ -47,13 +48,27 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         console.print(token_table(explanation, top))
     if not whole:
         console.print(_table(found, console, top))
-    estimates = [(word, word.context) for word in found.explained if word.context is not None]
-    if estimates:
+    if any(word.context is not None for word in found.explained):
         console.print()
-        console.print(Text("Other words, by how much the logit falls when one is hidden (an estimate, not a sum):"))
-    for word, context in estimates:
-        names = ", ".join(context_words(found.tagged, context)) or "there is no other word"
-        console.print(Text(f"{word.number}  {one_line(word.explanation.words[0].word)}: {one_line(names)}"))
+        console.print(Text("When another word is deleted, the logit of the tag changes:"))
+        console.print(_context_table(found, console))
+        unmeasured = max(unmeasured_words(word.context) for word in found.explained if word.context is not None)
+        if unmeasured > 0:
+            console.print(Text(f"Up to {unmeasured} words were not deleted: they are not in the window of the word."))
+
+
+def _context_table(found: ExplainedText, console: Console) -> Table:
+    """Rows for each explained word: the other words that do most, and the tokens through which."""
+    lines, most = [], STRONGEST_WORDS if len(found.explained) == 1 else STRONGEST_OF_SEVERAL
+    for word in found.explained:
+        rows = [] if word.context is None else context_rows(found.tagged, word.context, most)
+        name = [str(word.number), word.explanation.words[0].word, word.explanation.target]
+        if not rows:
+            lines.append(SumRow([*name, "", ""], [], "there is no other word"))
+        for row in rows:
+            lines.append(SumRow([*name, row.word, row.effect], row.summands))
+            name = ["", "", ""]
+    return sums_table(["", "word", "tag", "without", "logit falls by", "= tokens and bias"], lines, console)
 
 
 def _bracketed(tagged: TaggedText) -> Text:
@@ -86,44 +101,12 @@ def _verdict(number: int, explanation: Explanation) -> Text:
 
 def _table(found: ExplainedText, console: Console, top: int) -> Table:
     """A row a word: its tag and the sum that is the tag's logit."""
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    cells = []
+    lines = []
     for word in found.explained:
-        rows = token_rows(word.explanation, top)
-        name, target = word.explanation.words[0].word, word.explanation.target
+        rows, target = token_rows(word.explanation, top), word.explanation.target
         sure = percent(word.explanation.probabilities[target])
-        summands = [f"{one_line(row.name)} {row.printed}" for row in rows[:-1]]
-        cells.append(
-            ([str(word.number), one_line(name), one_line(word.explanation.target), sure, rows[-1].printed], summands)
-        )
+        cells = [str(word.number), word.explanation.words[0].word, target, sure, rows[-1].printed]
+        lines.append(SumRow(cells, [(row.name, row.printed) for row in rows[:-1]]))
     asked = any(word.explanation.target != word.explanation.label for word in found.explained)
-    headings = ["", "word", "target" if asked else "tag", "sure", "logit"]
-    widths = [max(cell_len(text) for text in column) for column in zip(headings, *(c for c, _ in cells), strict=True)]
-    widths[1] = min(widths[1], MAX_WORD_WIDTH)
-    for heading, width in zip(headings, widths, strict=True):
-        right = heading in ("", "sure", "logit")
-        table.add_column(
-            heading,
-            justify="right" if right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=width,
-            max_width=width,
-        )
-    table.add_column("= tokens and bias", no_wrap=True, overflow="ellipsis")
-    room = max(SMALLEST_ROOM, console.width - sum(widths) - GAP * len(widths))
-    for first, summands in cells:
-        table.add_row(*(Text(text) for text in first), Text("\n".join(_lines(summands, room))))
-    return table
-
-
-def _lines(summands: Sequence[str], room: int) -> list[str]:
-    """Broken between summands only: a name and its number belong together."""
-    lines = [summands[0]]
-    for summand in summands[1:]:
-        if cell_len(f"{lines[-1]}, {summand}") < room:
-            lines[-1] += f", {summand}"
-        else:
-            lines[-1] += ","
-            lines.append(summand)
-    return lines
+    headings = ["", "word", "target" if asked else "tag", "sure", "logit", "= tokens and bias"]
+    return sums_table(headings, lines, console)

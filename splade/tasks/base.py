@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.deletions import Deletions
 from splade.data.batching import EncodedTexts, LengthBucketedBatches, longest_first
 from splade.data.given import BATCH_SIZE, Given
 from splade.data.types import TaggedSplit, TextSplit
@@ -141,9 +142,17 @@ class Task(ABC):
         batch_size: int = BATCH_SIZE,
         word: int | None = None,
         context: bool = False,
+        deletions: Deletions | None = None,
     ) -> list[Any]:
         """Why the model says it of each text, or what speaks for the label `target`: a value as `predict_texts` gives,
-        with the sums behind it. A task that does not explain single words refuses `word` and `context`."""
+        with the sums behind it. A task that does not explain single words refuses `word` and `context`, and one that
+        does not explain whole texts `deletions`, which ask for interactions."""
+
+    @classmethod
+    def with_largest_interactions(cls, model: LexicalSAE, answers: Sequence[Any]) -> list[Any]:
+        """Answers of `explain_texts`, some of them with interactions: those in which words act through others most. As
+        they are, where a task has none."""
+        return list(answers)
 
     @abstractmethod
     def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.deletions import Deletions
 from splade.attribution.explanation import Explanation
 from splade.attribution.prediction import Prediction
 from splade.attribution.summands import Summands
@@ -20,6 +21,7 @@ from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import CLASSIFICATION
 from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
+from splade.tasks.interactions import with_interactions, with_largest_interactions
 from splade.tasks.reader import read_texts
 
 
@@ -77,6 +79,7 @@ class ClassificationTask(Task):
         batch_size: int = BATCH_SIZE,
         word: int | None = None,
         context: bool = False,
+        deletions: Deletions | None = None,
     ) -> list[Explanation]:
         """Whole texts: `word` and `context` are refused."""
         if word is not None or context:
@@ -92,7 +95,12 @@ class ClassificationTask(Task):
             summands = Summands(model, batch.state, classes)
             for i, row in enumerate(batch.rows):
                 answers[row] = summands.of_text(i, batch.texts[i])
-        return [answers[row] for row in range(len(texts))]
+        explanations = [answers[row] for row in range(len(texts))]
+        return explanations if deletions is None else with_interactions(model, explanations, deletions, batch_size)
+
+    @classmethod
+    def with_largest_interactions(cls, model: LexicalSAE, answers: Sequence[Explanation]) -> list[Explanation]:
+        return with_largest_interactions(model, answers)
 
     def mistake(self, row: int, answer: Explanation) -> str | None:
         gold = int(self.labels[row])

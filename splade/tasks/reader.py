@@ -55,8 +55,16 @@ def read(
 
 
 @torch.no_grad()
-def read_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_SIZE) -> Iterator[TextBatch]:
-    """Texts as they come from a user, with what is needed to find their words again."""
+def read_texts(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    batch_size: int = BATCH_SIZE,
+    spans: Callable[[int], Sequence[tuple[int, int]]] | None = None,
+) -> Iterator[TextBatch]:
+    """Texts as they come from a user, with what is needed to find their words again.
+
+    `spans`: the characters of the words of each text, by its number, where they are known and need not be found.
+    """
     batch_size = whole_number(batch_size, "batch_size", 1)
     model.eval()
     for rows in longest_first([len(text) for text in texts], batch_size):
@@ -74,7 +82,9 @@ def read_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = BATCH_
         check_logits(state.logits)
         offsets = [[(start, end) for start, end in spans] for spans in batch["offset_mapping"].tolist()]
         cut = [bool(encoding.overflowing) for encoding in batch.encodings]
-        yield TextBatch(rows.tolist(), [ReadText(*read) for read in zip(chosen, offsets, cut, strict=True)], state)
+        known = [None if spans is None else spans(int(row)) for row in rows]
+        texts_read = [ReadText(*read) for read in zip(chosen, offsets, cut, known, strict=True)]
+        yield TextBatch(rows.tolist(), texts_read, state)
 
 
 def check_logits(logits: Tensor) -> None:

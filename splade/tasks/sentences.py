@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from splade.attribution.conll_words import conll_word_spans
-from splade.attribution.context_estimate import estimate_contexts
 from splade.attribution.summands import Summands
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.state import CircuitState
+from splade.tasks.contexts import with_contexts
 from splade.tasks.reader import check_logits, read
 
 if TYPE_CHECKING:
@@ -114,10 +114,7 @@ def explain_sentences(
         for row, (n, number) in enumerate(owners):
             explained[n][number] = ExplainedWord(number, summands.of_word(row, tagged[n], number, batch.length))
     if context:
-        for sentence, words in zip(sentences, explained, strict=True):
-            tags_of = {number: entry.explanation.target for number, entry in words.items()}
-            for number, estimate in estimate_contexts(model, sentence.words, tags_of).items():
-                words[number] = replace(words[number], context=estimate)
+        explained = with_contexts(model, type(task), [sentence.words for sentence in sentences], explained, batch_size)
     return [
         ExplainedText(text, [words[number] for number in sorted(words)])
         for text, words in zip(tagged, explained, strict=True)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from splade.attribution.deletions import Deletions
 from splade.attribution.tagged import ExplainedText, TaggedText
 from splade.data.batching import collate
 from splade.data.given import BATCH_SIZE, Given, given_sentences, whole_number
 from splade.data.iob2 import IOB2
 from splade.data.types import TaggedSplit
 from splade.data.words import EncodedWords, encode_words
+from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
 from splade.task_description import TAGGING
 from splade.tasks.base import TASKS, UNLABELLED, Batch, Task
@@ -44,8 +49,6 @@ class TaggingTask(Task):
         starts = np.cumsum(self.sentence_lengths) - self.sentence_lengths
         start = np.repeat(starts[self.encoded.sentence], self.encoded.lengths)  # (pieces,)
         self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
-        firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
-        self._sizes = np.diff(firsts[self.encoded.offsets])  # (W,): words that each window decides
 
     @staticmethod
     def divide(split: TaggedSplit, tokenizer: Any, max_length: int) -> TaggedSplit:
@@ -82,8 +85,14 @@ class TaggingTask(Task):
         batch_size: int = BATCH_SIZE,
         word: int | None = None,
         context: bool = False,
+        deletions: Deletions | None = None,
     ) -> list[ExplainedText]:
         """The words of entities, or word number `word` of every text; see `splade.tagging.explain_tags_batch`."""
+        if deletions is not None:
+            raise ConfigError(
+                f"interactions were asked for, but the model {TAGGING.does}, and what deleting a word does to the tag "
+                "of another is asked for by context; say that in its place."
+            )
         batch_size = whole_number(batch_size, "batch_size", 1)
         word = None if word is None else whole_number(word, "word", 0)
         sentences = [as_sentence(text) for text in texts]
@@ -116,6 +125,23 @@ class TaggingTask(Task):
 
     def size(self, rows: np.ndarray) -> int:
         return int(self._sizes[rows].sum())
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """(W,) words that each window decides."""
+        firsts = np.concatenate([[0], np.cumsum(self.encoded.first)])
+        return np.diff(firsts[self.encoded.offsets])
+
+    def deciding(self, places: Sequence[int]) -> TaggingTask:
+        """The same sentences, with only some of their words decided: those of these labels."""
+        task = copy(self)
+        task.__dict__.pop("_sizes", None)
+        task.encoded = replace(self.encoded, first=self.encoded.first & np.isin(self._place, places))
+        return task
+
+    def deciding_windows(self) -> np.ndarray:
+        """Those that decide a word."""
+        return np.flatnonzero(self._sizes)
 
     def decide(self, model, sequence, batch: Batch):  # type: ignore[no-untyped-def]
         return model.tag(sequence, batch.words)

@@ -37,6 +37,9 @@ EXPLAIN_FLAGS = [
     ["--word", "0"],
     ["--word", "99"],
     ["--context"],
+    ["--interactions"],
+    ["--interactions", "--all-words", "--span", "good", "--span", "a ... ."],
+    ["--span", "good"],
 ]
 
 
@@ -110,7 +113,19 @@ def _sums(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return answer.get("explained", [answer] if "probabilities" in answer else [])
 
 
+def _check_deletions(part: dict[str, Any]) -> None:
+    """What deleting a word does is the sum of what it says, of its changes to others, and of the bias."""
+    for one in part.get("interactions", {}).get("deleted", []):
+        error = abs(one["share"] + one["bias"] + math.fsum(other["change"] for other in one["through"]) - one["effect"])
+        expect(error <= EXACT, f"the effect of {one['text']!r:.40} differs from its sum by {error:.2g}")
+    for one in part.get("context", []):
+        if one is not None:
+            error = abs(one["bias"] + math.fsum(token["change"] for token in one["tokens"]) - one["effect"])
+            expect(error <= EXACT, f"an effect of context differs from its sum by {error:.2g}")
+
+
 def _check_sums(part: dict[str, Any]) -> None:
+    _check_deletions(part)
     total = math.fsum(part["probabilities"].values())
     expect(abs(total - 1) < EXACT, f"probabilities sum to {total}")
     for rows in ("tokens", "words"):

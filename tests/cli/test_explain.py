@@ -100,3 +100,36 @@ class TestExplain:
         scores = [re.search(r" ([+-]\d+\.\d{3})", line) for line in lines[start + 1 : end + 1]]
         *summands, logit = [float(score[1]) for score in scores if score]
         assert len(summands) == end - start - 1 and sum(summands) == pytest.approx(logit, abs=1e-9)
+
+
+class TestInteractions:
+    def test_rows_add_up_as_printed(self, model: Path) -> None:
+        done = run_cli("explain", "--model", model, "--interactions", "--span", "plot witty", "--all-words", TEXTS[0])
+        assert done.exit_code == 0 and done.stderr == ""
+        table = done.stdout.partition("When a word is deleted, the logit of ")[2]
+        rows = re.split(r"\n(?=\S)", table)[2:]  # a row's sum may go over several lines
+        sums = [re.findall(r"[+-]\d+\.\d{3}", row) for row in rows if re.match(r".* [+-]\d+\.\d{3} +[+-]", row)]
+        assert len(sums) == 1 + len(TEXTS[0].split())  # and the two words as one
+        for effect, *summands in sums:
+            assert sum(map(float, summands)) == pytest.approx(float(effect), abs=1e-9)
+        assert "Deleting “plot witty” at once takes" in table
+
+    def test_json_has_them_when_asked_for(self, model: Path) -> None:
+        done = run_cli("explain", "--model", model, "--json", "--interactions", "--span", "dull", *TEXTS)
+        found = json_lines(done.stdout)
+        assert [len(one["interactions"]["deleted"]) for one in found] == [9, 0, 4]
+        for one in found:
+            for deleted in one["interactions"]["deleted"]:
+                parts = deleted["share"] + deleted["bias"] + sum(other["change"] for other in deleted["through"])
+                assert parts == pytest.approx(deleted["effect"], abs=1e-4)
+        said = [f"Text {n} does not have the words 'dull', so they were not deleted." for n in (1, 2)]
+        assert done.stderr.splitlines() == said
+
+    def test_misuse_is_said_in_a_sentence(self, model: Path) -> None:
+        for option in (["--span", "good"], ["--all-words"]):
+            done = run_cli("explain", "--model", model, *option, TEXTS[0])
+            expect_sentence(done, f"{option[0]} says what --interactions are of", "add that option")
+        done = run_cli("explain", "--model", model, "--interactions", "--span", " ... ", TEXTS[0])
+        expect_sentence(done, "The span ' ... ' has no word to look for")
+        done = run_cli("explain", "--model", model, "--interactions", "")
+        assert done.exit_code == 0 and "Deleting a word changes nothing." in done.stdout

@@ -160,9 +160,9 @@ class TestExplain:
         shown = run_cli("explain", "--model", model, *TEXTS).stdout
         assert shown.count("= tokens and bias") == sum(bool(one["explained"]) for one in found)
 
-    def test_one_word_with_an_estimate_of_its_context(self, model: Path) -> None:
+    def test_one_word_with_its_context(self, model: Path) -> None:
         done = run_cli("explain", "--model", model, "--word", 3, "--target", "B-LOC", "--context", TEXTS[0])
-        assert "logit of B-LOC" in done.stdout and "an estimate" in done.stdout
+        assert "logit of B-LOC" in done.stdout and "When another word is deleted" in done.stdout
         assert re.search(r"^3  a  ", done.stdout, re.MULTILINE)
 
     def test_a_word_that_some_texts_have(self, model: Path) -> None:
@@ -175,9 +175,15 @@ class TestExplain:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, *TEXTS), "None of the 3 texts has a word 9")
 
     def test_context_that_was_not_measured_is_null(self, model: Path) -> None:
-        done = run_cli("explain", "--model", model, "--word", 0, "--context", "--json", " ".join(["john saw"] * 30))
+        done = run_cli("explain", "--model", model, "--word", 0, "--context", "--json", " ".join(["john saw"] * 40))
         change = json.loads(done.stdout)["explained"][0]["context_estimate"]
-        assert change[0] is change[-1] is None and isinstance(change[1], float) and len(change) == 60
+        assert change[0] is change[-1] is None and isinstance(change[1], float) and len(change) == 80
+        done = run_cli("explain", "--model", model, "--word", 0, "--context", " ".join(["john saw"] * 40))
+        assert "words were not deleted: they are not in the window of the word." in done.stdout
+
+    def test_interactions_are_of_classifiers(self, model: Path) -> None:
+        done = run_cli("explain", "--model", model, "--interactions", TEXTS[0])
+        expect_sentence(done, "interactions were asked for, but the model tags words", "by context")
 
     def test_refuses_in_one_sentence(self, model: Path, toy_run: ToyRun) -> None:
         expect_sentence(run_cli("explain", "--model", model, "--word", 9, TEXTS[0]), "Word 9 was asked for", "6 word")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from splade.data.stop_words import is_negation
 from splade.data.types import Table
 from splade.errors import DataError
-from splade.evaluation.hatecheck import hatecheck, hateful_classes, is_negation, load_cases
+from splade.evaluation.hatecheck import hatecheck, hateful_classes, load_cases
 from splade.explainers import Subject
 from splade.inference import explain_batch
 from splade.models.lexical_sae import LexicalSAE

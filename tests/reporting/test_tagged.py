@@ -6,14 +6,15 @@ import io
 import re
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from splade.attribution.context_estimate import ContextEstimate
+from splade.attribution.context import Context, ContextEffect, TokenChange
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
 from splade.reporting.plots import validation_score
 from splade.reporting.report import tagged_sentence, write_report
-from splade.reporting.tagged import context_words, stretches
+from splade.reporting.tagged import ContextRow, context_rows, stretches, unmeasured_words
 from splade.reporting.tagged_terminal import print_explained_tags, print_tagged
 from tests.reporting.builders import build_tagging_results
 
@@ -29,6 +30,13 @@ def tagged(text: str = "john  smith saw paris.") -> TaggedText:
     return TaggedText(text, words)
 
 
+def effect(total: float, bias: float = 0.0) -> ContextEffect:
+    """Of five tokens, of which the first does most."""
+    changes = [0.6, 0.1, 0.1, 0.1, 0.1]
+    tokens = [TokenChange(f"t{n}", n, share * (total - bias)) for n, share in enumerate(changes)]
+    return ContextEffect(total, tokens, bias)
+
+
 def explained(text: TaggedText, context: bool = False, more: str = "") -> ExplainedText:
     bias = 0.1234
     logit = sum(TOKENS.values()) + bias
@@ -38,8 +46,8 @@ def explained(text: TaggedText, context: bool = False, more: str = "") -> Explai
         tokens = [TokenScore(name + more, i, score, 1.5, 1) for i, (name, score) in enumerate(TOKENS.items())]
         total = WordScore(word.word, word.start, word.end, logit - bias)
         whole = Explanation(text.text, word.tag, word.tag, {word.tag: logit}, {word.tag: 0.97}, bias, tokens, [total])
-        change = [0.5 * (i - n) if i != n else None for i in range(len(text.words))]
-        found.append(ExplainedWord(n, whole, ContextEstimate(n, word.tag, logit, change) if context else None))
+        effects = [None if i == n else effect(0.5 * (i - n)) for i in range(len(text.words))]
+        found.append(ExplainedWord(n, whole, Context(n, word.tag, logit, effects) if context else None))
     return ExplainedText(text, found)
 
 
@@ -85,16 +93,25 @@ def test_a_name_and_its_number_stay_together() -> None:
 
 def test_a_word_alone_and_its_context() -> None:
     shown = printed(explained(tagged(), context=True), whole=True)
-    assert shown.count("= logit of") == 3 and "an estimate" in shown
-    assert "0  john: . +2.000, paris +1.500, saw +1.000, smith +0.500\n" in shown
+    assert shown.count("= logit of") == 3 and "When another word is deleted, the logit of the tag changes:" in shown
+    context = re.sub(r" +", " ", shown.partition("changes:")[2])
+    assert "0 john B-PER . +2.000 t0 +1.200, t1 +0.200, t2 +0.200,\n 2 more +0.400 \n paris +1.500" in context
+    assert "there is no other word" in printed(explained(tagged("paris"), context=True))
 
 
-def test_context_names_the_strongest_other_words() -> None:
+def test_context_names_the_strongest_other_words_in_sums_that_add_up() -> None:
     text = tagged("john a b c d e f")
-    estimate = ContextEstimate(0, "B-PER", 1.0, [None, 0.1, -0.6, 0.5, 0.2, 0.3, 0.0])
-    assert context_words(text, estimate) == ["b -0.600", "c +0.500", "e +0.300", "d +0.200", "a +0.100"]
-    estimate = ContextEstimate(0, "B-PER", 1.0, [None, 0.0, -0.6, None, None, None, None])
-    assert context_words(text, estimate) == ["b -0.600", "a +0.000", "4 in other windows –"]  # measured, and not
+    effects = [None, *(effect(total, 0.033) for total in (0.1, -0.6, 0.5, 0.2, 0.3337, 0.0))]
+    rows = context_rows(text, Context(0, "B-PER", 1.0, effects))
+    assert [(row.word, row.effect) for row in rows] == [
+        *(("b", "-0.600"), ("c", "+0.500"), ("e", "+0.334"), ("d", "+0.200"), ("a", "+0.100")),
+    ]
+    for row in rows:
+        assert sum(float(printed) for _, printed in row.summands) == pytest.approx(float(row.effect), abs=1e-9)
+        assert [name for name, _ in row.summands] == ["t0", "t1", "t2", "2 more", "bias"]
+    some = Context(0, "B-PER", 1.0, [None, ContextEffect(0.0, [], 0.0), effect(-0.6), None, None, None, None])
+    assert context_rows(text, some)[1] == ContextRow("a", "+0.000", [])
+    assert unmeasured_words(some) == 4  # they are in other windows
 
 
 def test_the_report_has_a_sum_for_each_word_of_an_entity() -> None:

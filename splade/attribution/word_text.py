@@ -49,11 +49,27 @@ class WordText:
         spans = tuple((low - begin, high - begin) for low, high in self.spans[start:end])
         return WordText(self.text[begin : self.spans[end - 1][1]], spans)
 
+    def shortened(self, words: Collection[int]) -> WordText:
+        """The text without some words, by number, and where the words left now stand; each goes with the space before
+        it."""
+        gone = frozenset(words)
+        if not gone:
+            return self
+        parts, spans, length = [], [], 0
+        for n, word in enumerate(self.words):
+            if n not in gone:
+                parts += [self._gaps[n], word]
+                start = length + len(self._gaps[n])
+                length = start + len(word)
+                spans.append((start, length))
+        joined = "".join([*parts, self._gaps[-1]])
+        text, lead = joined.strip(), len(joined) - len(joined.lstrip())
+        within = [[min(max(place - lead, 0), len(text)) for place in span] for span in spans]
+        return WordText(text, tuple((start, end) for start, end in within))
+
     def without(self, words: Collection[int]) -> str:
         """The text without some words, by number; each goes with the space before it."""
-        gone = frozenset(words)
-        kept = [self._gaps[n] + word for n, word in enumerate(self.words) if n not in gone]
-        return "".join([*kept, self._gaps[-1]]).strip() if gone else self.text
+        return self.shortened(words).text
 
     def only(self, words: Collection[int]) -> str:
         """The text with some words alone."""
