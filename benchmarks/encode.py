@@ -24,11 +24,11 @@ from splade.data.packaged import packaged_source
 from splade.data.root import root_source
 from splade.errors import DataError, LexicalSAEError
 from splade.models.backbone import Backbone
+from splade.models.calibration import INITIAL_DENSITY
 from splade.models.encoder import SparseSequence
-from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.pretrained import ALIASES
 from splade.models.projection import TILE_COLUMNS
-from splade.models.supports import NeighbourhoodSupport
 
 SPARSE_ENCODER, REMEMBERING = "SparseEncoder", "neighbourhood, split words known"
 BACKBONE, PRODUCT = "bare backbone", "bare backbone and product"
@@ -86,9 +86,8 @@ def build_ours(job: Job, support: str, until: Until = "rows", remember: bool = F
         return [collate(encoded, rows, tokenizer.pad_token_id) for rows in order.epoch(0)]
 
     def work() -> dict[str, float]:
-        for each in model.encoder.supports:
-            if isinstance(each, NeighbourhoodSupport) and not remember:
-                each.reader.forget()
+        if model.open_words is not None and not remember:
+            model.open_words.forget()
         with torch.inference_mode():
             sequences = (model(input_ids, mask) for input_ids, mask in batches(job.texts))
             if until != "rows":

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,6 +18,7 @@ from splade.data.batching import EncodedTexts
 from splade.data.given import whole_number
 from splade.errors import ModelError
 from splade.models.backbone import Backbone
+from splade.models.calibration import calibrate
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
@@ -35,24 +35,6 @@ from splade.models.vocabulary import Vocabulary
 from splade.models.word_reader import WordReader, words_in_pieces
 from splade.task_description import describe
 from splade.utils.cuda import pick_dtype
-
-# Rows a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
-CALIBRATION_ROWS = 256
-
-# How many times denser than the target a model starts: enough for the warm-up to learn which tokens matter before the
-# circuit phase has to choose among them.
-INITIAL_DENSITY = 8.0
-
-# The largest share of proposed tokens that start active: nearly all of a neighbourhood, because a token that is shut
-# gets no gradient, and most scores sink in the first hundred steps anyway.
-LARGEST_START = 0.99
-
-# Lowest start of θ in units of the gate: below it the surrogate gradient of θ, which is proportional to θ, vanishes.
-SMALLEST_START = 0.02
-
-# A backbone that scores everything near zero must not make the gate's unit vanish.
-SMALLEST_SCALE = 1e-3
-
 
 # Positions a processor reads at a time when nothing is learnt: what the layers hold in between then stays near its
 # caches. Measured on 2 cores, 32 texts of 128 tokens took 15 % less time and 60 MB less than at once.
@@ -285,33 +267,9 @@ class LexicalSAE(TextMethods, Savable):
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)
 
-    @torch.no_grad()
     def calibrate(self, batches: Sequence[tuple[Tensor, ...]], active_target: float) -> None:
-        """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a row.
-
-        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag_words` takes. Where a support proposes
-        fewer, nearly all that it proposes start active. The score that a quarter of the target's tokens exceed becomes
-        the gate's unit, and the mean number of positions a row the pooling's.
-        """
-        was_training = self.training
-        self.eval()
-        scores, rows, positions = [], 0, 0
-        for batch in batches:
-            ids, mask, *words = (tensor.to(self.device) for tensor in batch)
-            sequence = self(ids, mask)
-            if words:
-                sequence = self.by_word(sequence, words[0])
-            scores.append(self.encoder.pooled_scores(sequence))
-            rows, positions = rows + sequence.num_rows, positions + int((sequence.row_of_position >= 0).sum())
-        self.encoder.pooling.calibrate(positions / rows)
-        every = torch.cat(scores).cpu().numpy()
-        if len(every):
-            share = min(LARGEST_START, INITIAL_DENSITY * active_target * rows / len(every))
-            strong = float(np.quantile(every, 1 - min(0.5, active_target / 4 * rows / len(every))))
-            scale = max(strong, SMALLEST_SCALE)
-            theta = max(float(np.quantile(every, 1 - share)), SMALLEST_START * scale)
-            self.encoder.gate.calibrate(theta, scale)
-        self.train(was_training)
+        """Start the thresholds from a sample of the training data; see `splade.models.calibration`."""
+        calibrate(self, batches, active_target)
 
 
 def first_pieces(words: Tensor) -> Tensor:
