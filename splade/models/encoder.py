@@ -115,11 +115,10 @@ class LexicalEncoder(nn.Module):
     def _decoder_for_scan(self, dtype: torch.dtype) -> Tensor:
         if dtype == self.weight.dtype:
             return self.weight.detach()
-        if self.weight.requires_grad:
-            return self.weight.detach().to(dtype)
-        if self._scan_copy is None or self._scan_copy[0] != dtype or self._scan_copy[1].device != self.weight.device:
-            self._scan_copy = (dtype, self.weight.detach().to(dtype))
-        return self._scan_copy[1]
+        kept = self._scan_copy
+        if kept is None or kept[0] != dtype or kept[1].device != self.weight.device or self.weight.requires_grad:
+            kept = self._scan_copy = (dtype, self.weight.detach().to(dtype))  # kept, so that `write_rows` finds it
+        return kept[1]
 
     def _load_from_state_dict(self, *args, **kwargs) -> None:  # type: ignore[no-untyped-def]
         self._scan_copy = None
@@ -197,10 +196,10 @@ class LexicalEncoder(nn.Module):
 
     def dense(self, sequence: SparseSequence) -> Tensor:
         """(B, L, V) activations by the plain formula."""
-        z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, tokens)
         allowed = torch.stack(
             [s.allows(sequence.input_ids, sequence.attention_mask.bool(), sequence.asked) for s in self.supports]
         ).any(0)
+        z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, tokens): after words met now have their rows
         if self.senses is not None:
             z, allowed = z[..., self.base], allowed[..., self.base] & self._chosen(sequence)  # (B, L, V)
         allowed &= ~self.suppressed

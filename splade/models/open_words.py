@@ -163,11 +163,11 @@ class OpenWords(nn.Module):
         return rows - is_word[:, None] * (rows * along).sum(1, keepdim=True) * along
 
     def columns_of(self, words: Sequence[Pieces]) -> list[int]:
-        """The column of each word, −1 where it has none; words met for the first time are given a free one."""
-        unmet = [word for word in dict.fromkeys(words) if word not in self._columns]
+        """The column of each word, −1 where it has none or is shut; words met for the first time get a free one."""
+        unmet = [word for word in dict.fromkeys(words) if word not in self._columns and word not in self.shut]
         if unmet and self.free:
             self._meet(unmet)
-        return [self._columns.get(word, self._met.get(word, -1)) for word in words]
+        return [-1 if word in self.shut else self._columns.get(word, self._met.get(word, -1)) for word in words]
 
     def _meet(self, words: Sequence[Pieces]) -> None:
         if len(words) > self.free:
@@ -188,6 +188,12 @@ class OpenWords(nn.Module):
                 column = self._met.pop(next(iter(self._met)))
             columns[word] = self._met[word] = column
         self._write(columns)
+
+    def train(self, mode: bool = True) -> OpenWords:
+        """Between training and evaluation an optimiser moves all rows of a decoder that learns, these too."""
+        if mode != self.training and self._owners[0].weight.requires_grad:
+            self.forget()
+        return super().train(mode)
 
     def forget(self) -> None:
         """Drop what was met since training."""
@@ -225,7 +231,8 @@ def split_words_of(texts: EncodedTexts, vocabulary: Vocabulary) -> tuple[list[Pi
 
 
 def leave_out_rows(module: nn.Module, names: Sequence[str], rows: slice) -> None:
-    """Keep some rows of a module's tensors out of its state dict, and fill them with zeros where one is loaded."""
+    """Keep some rows of a module's tensors out of its state dict; where one is loaded they are as the row before them,
+    as they were when the model was made."""
     if rows.start == rows.stop:
         return
 
@@ -238,7 +245,7 @@ def leave_out_rows(module: nn.Module, names: Sequence[str], rows: slice) -> None
     def put_back(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
         for name in names:
             saved = state[prefix + name]
-            between = saved.new_zeros(rows.stop - rows.start, *saved.shape[1:])
+            between = saved[rows.start - 1].expand(rows.stop - rows.start, *saved.shape[1:])
             state[prefix + name] = torch.cat([saved[: rows.start], between, saved[rows.start :]])
 
     module.register_state_dict_post_hook(without)

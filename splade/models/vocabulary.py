@@ -144,7 +144,7 @@ class Vocabulary:
         the one of the same name that begins one (byte-level tokenizers write a text's first word so); −1: there is
         none, and the word is like one that the tokenizer splits."""
         begins = self.starts_word & ~self.special
-        by_name = {self.names[token]: token for token in begins.nonzero()[:, 0].tolist()[::-1]}
+        by_name = {self.names[token]: token for token in begins[: self.tokens].nonzero()[:, 0].tolist()[::-1]}
         speaker = torch.where(begins | ~self.wordlike, torch.arange(len(self)), -1)
         for token in (speaker < 0).nonzero()[:, 0].tolist():
             speaker[token] = by_name.get(self.names[token], -1)
@@ -197,7 +197,7 @@ class Vocabulary:
         by_name: dict[str, list[int]] = {}
         whole = (~self.special & (self.starts_word | (self.marker == "Ġ"))).tolist()
         for index, base in enumerate(self.base.tolist()):
-            if whole[index] and self.names[base]:
+            if whole[index] and base < self.tokens:  # names of split words come and go
                 by_name.setdefault(self.names[base].lower(), []).append(index)
         return by_name
 

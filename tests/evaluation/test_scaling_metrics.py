@@ -77,8 +77,9 @@ def test_the_loss_is_that_of_the_masked_language_model(model: LexicalSAE, monkey
     shown[:, 2] = model.tokenizer.mask_token_id
     with torch.no_grad():
         hidden = model.backbone(shown, mask)[:, 2]
-        scores = hidden @ model.encoder.weight.T + model.encoder.bias
-        nothing = model.encoder.bias.detach().expand_as(scores)
+        weight, bias = (each[: model.vocabulary.tokens] for each in (model.encoder.weight, model.encoder.bias))
+        scores = hidden @ weight.T + bias  # no split word is ever the masked token
+        nothing = bias.detach().expand_as(scores)
     assert found is not None and found.positions == 16
     assert found.hidden.mean == pytest.approx(float(F.cross_entropy(scores, ids[:, 2])), rel=1e-4)
     assert found.nothing.mean == pytest.approx(float(F.cross_entropy(nothing, ids[:, 2])), rel=1e-4)
