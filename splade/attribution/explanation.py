@@ -74,7 +74,8 @@ class Explanation:
     probabilities: dict[str, float]
     """Probability of every label."""
     bias: float
-    """b_eff of the target: what the logit would be with nothing active, under this input's linear map."""
+    """b_eff of the target: what the logit would be with nothing active, under this input's linear map. Where that is
+    the same for every input, it is the prior (`constant_bias`)."""
     tokens: list[TokenScore]
     """Active vocabulary tokens, largest |score| first."""
     words: list[WordScore]
@@ -83,11 +84,18 @@ class Explanation:
     """Whether the text was longer than the model reads, so that its end has no say."""
     interactions: Interactions | None = None
     """What deleting words does, and through which others, where that was asked for."""
+    constant_bias: bool = False
+    """Whether the bias is the same for every text: what the model says before it has read a word."""
 
     def __post_init__(self) -> None:
         # Sorting here makes the order a property of the type. The sort is stable, so ties keep the order they came in.
         object.__setattr__(self, "tokens", sorted(self.tokens, key=lambda token: -abs(token.score)))
         object.__setattr__(self, "words", sorted(self.words, key=lambda word: (word.start, word.end)))
+
+    @property
+    def bias_name(self) -> str:
+        """What to call the bias."""
+        return "prior" if self.constant_bias else "bias"
 
     @property
     def cut(self) -> int:
@@ -110,6 +118,7 @@ class Explanation:
             "logits": _plain(self.logits),
             "probabilities": _plain(self.probabilities),
             "bias": float(self.bias),
+            "constant_bias": self.constant_bias,
             "truncated": self.truncated,
             "tokens": [
                 {

@@ -52,6 +52,7 @@ class Summands:
         self._first_part: list[int] = torch.searchsorted(entry, firsts).tolist()
         self._logits, self._probabilities = state.logits.tolist(), state.logits.softmax(-1).tolist()
         self._decided: list[int] = state.logits.argmax(-1).tolist()
+        self._constant_bias = model.head.constant_bias
         self._bias: list[float] = state.b_eff.gather(1, classes[:, None])[:, 0].tolist()
 
     def of_text(self, row: int, read: ReadText) -> Explanation:
@@ -67,6 +68,7 @@ class Summands:
             tokens=self._token_scores(row, start),
             words=self._word_scores(row, read, start),
             truncated=read.truncated,
+            constant_bias=self._constant_bias,
         )
 
     def of_word(self, row: int, tagged: TaggedText, number: int, length: int) -> Explanation:
@@ -84,6 +86,7 @@ class Summands:
             bias=self._bias[row],
             tokens=tokens,
             words=[WordScore(word.word, word.start, word.end, sum(score for _, score, *_ in entries), names)],
+            constant_bias=self._constant_bias,
         )
 
     def word_sum(self, row: int, read: ReadText) -> WordSum:

@@ -111,6 +111,11 @@ class Head(nn.Module, ABC):
     words_from_meaning: ClassVar[bool] = False
     """Whether a row of `words` follows from what a word means, so that words never met in training can have one."""
 
+    @property
+    def constant_bias(self) -> bool:
+        """Whether b_eff is the same for every input."""
+        return getattr(self, "bias", None) is None
+
     @abstractmethod
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         """Logits (R, C), and the affine map that gives them."""
@@ -120,7 +125,7 @@ class Head(nn.Module, ABC):
 class MLPSettings:
     """What is said where no word says anything."""
 
-    hidden_bias: Flag = True
+    hidden_bias: Flag = False
     """Whether the head's hidden units have a bias of their own. Without it, what no word adds to a logit is one number
     for all texts, the prior, and an empty text gets just that; with it, as in the paper, it depends on which units the
     words open, and so sides with them."""

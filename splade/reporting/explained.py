@@ -110,7 +110,7 @@ def _sum_rows(
     rows = [Row(name, score, signed(unit), one) for (name, score, one), unit in zip(summands, units, strict=True)]
     if not rows:
         bias = round(logit * 10**DECIMALS)
-    rows.append(Row("bias", explanation.bias, signed(bias)))
+    rows.append(Row(explanation.bias_name, explanation.bias, signed(bias)))
     return [*rows, Row(f"logit of {explanation.target}", logit, signed(round(logit * 10**DECIMALS)))]
 
 

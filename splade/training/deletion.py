@@ -34,8 +34,10 @@ KNEE = 0.5
 class DeletionSettings:
     """How much is deleted."""
 
+    deletion_steps: Share = 1.0
+    """Share of the steps, drawn by chance, in which the deletion loss looks; it weighs as much more then."""
     deletion_share: Share = 0.25
-    """Share of a batch's texts that are read again, whole and without some of their words, for the deletion loss."""
+    """Share of a batch's texts that are then read again, whole and without some of their words."""
     deletion_words: PositiveInt = 3
     """The most words that are deleted from one of them."""
 
@@ -50,11 +52,13 @@ class WordDeletion:
     Settings = DeletionSettings
 
     def __init__(self, settings: DeletionSettings):
-        self.share, self.most = settings.deletion_share, settings.deletion_words
+        self.steps, self.share, self.most = settings.deletion_steps, settings.deletion_share, settings.deletion_words
 
     def __call__(self, model: LexicalModel, sequence: SparseSequence, labels: Tensor) -> Tensor:
         """(R,) the gap in units of the label's logit, the mean over the texts drawn for every row; `sequence` holds the
-        texts of the batch."""
+        texts of the batch. In steps that are not drawn it is 0."""
+        if self.steps < 1 and float(torch.rand(())) >= self.steps:
+            return sequence.hidden.new_zeros(len(labels), dtype=torch.float32)
         ids, mask = sequence.input_ids, sequence.attention_mask
         words = model.vocabulary.word_groups(ids, mask)  # (B, L)
         gone = self._draw(words)  # (B, L)
@@ -72,7 +76,7 @@ class WordDeletion:
         logits = state.logits.gather(1, label.repeat(2)[:, None])[:, 0]  # (2K,)
         effect = logits[: len(rows)] - logits[len(rows) :]
         gap = F.smooth_l1_loss(effect, (share * gone[rows, : share.shape[1]]).sum(1), reduction="none", beta=KNEE)
-        return gap.mean().expand(len(labels))
+        return gap.mean().expand(len(labels)) / self.steps
 
     def _draw(self, words: Tensor) -> Tensor:
         """(B, L) bool: the positions of the words drawn, of each text drawn one to `most`; a word stays in any case."""
