@@ -33,7 +33,8 @@ SENTENCES = [
 
 
 def tagger(tmp_path: Path, support: str = "dictionary", **settings: object) -> LexicalSAE:
-    return build_model(tmp_path, support, classes=len(TAGS), task="tagging", **settings)  # type: ignore[arg-type]
+    texts = [" ".join(words) for words, _ in SENTENCES]
+    return build_model(tmp_path, support, classes=len(TAGS), task="tagging", texts=texts, **settings)  # type: ignore[arg-type]
 
 
 def task_of(model: LexicalSAE, sentences: list[list[str]], tags: list[list[int]], length: int = 64) -> TaggingTask:
@@ -61,14 +62,15 @@ def plain(model: LexicalSAE, batch: Batch) -> tuple[Tensor, Tensor]:
         pieces = pieces[:1] if model.config.word_pieces == "first" else pieces
         rows.append(activations[pieces].amax(0))
     s, head = torch.stack(rows), model.head
-    out = torch.relu(s @ head.words + head.bias) @ head.out.weight.T + head.out.bias
+    hidden_bias = 0.0 if head.bias is None else head.bias
+    out = torch.relu(s @ head.words + hidden_bias) @ head.out.weight.T + head.out.bias
     return s, out - out.mean(1, keepdim=True)
 
 
 @pytest.mark.parametrize("pieces", ["first", "all"])
 @pytest.mark.parametrize("support", SUPPORT)
 def test_is_the_plain_formula_in_value_and_gradient(folder: Path, support: str, pieces: str) -> None:
-    model = tagger(folder, support, word_pieces=pieces)
+    model = tagger(folder, support, word_pieces=pieces, active=40)
     _, batch = small(model)
     state = model.tag(model(batch.input_ids, batch.attention_mask), batch.words)
     s, logits = plain(model, batch)

@@ -137,7 +137,7 @@ def measure(
 def cost(model: LexicalSAE, length: int, seed: int = 0) -> dict[str, float]:
     """Seconds that one text of just ``length`` tokens takes in the backbone and in all that we add, and the memory."""
     model.eval()
-    words = torch.nonzero(~model.vocabulary.special).flatten()
+    words = torch.nonzero(~model.vocabulary.special[: model.vocabulary.tokens]).flatten()
     generator = torch.Generator().manual_seed(seed)
     backbone, added = [], []
     for number in range(TIMED_TEXTS + 1):

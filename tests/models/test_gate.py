@@ -51,6 +51,27 @@ def test_calibrate_sets_every_threshold_and_the_bandwidth(theta: float, scale: f
     torch.testing.assert_close(gate.floor(), gate.theta.detach() - SURROGATE_WINDOW * gate.bandwidth)
 
 
+@pytest.mark.parametrize("kind", ["jumprelu", "drelu", "drelu_log1p"])
+def test_columns_may_share_a_threshold_which_learns_from_all_of_them(kind: str) -> None:
+    gate = of_kind(kind, vocab_size=6)
+    gate.share_threshold(slice(2, 5), 4)
+    with torch.no_grad():
+        gate.raw.copy_(torch.arange(6.0))
+    own = gate.scale * torch.nn.functional.softplus(gate.raw)
+    assert torch.equal(gate.theta, own[[0, 1, 4, 4, 4, 5]])
+    torch.testing.assert_close(gate.floor(), gate.theta.detach() - SURROGATE_WINDOW * gate.bandwidth)
+    token = torch.tensor([2, 3])
+    z = gate.theta.detach()[4].repeat(2) + 0.01
+    assert gate.opens(z, token).all() and not gate.opens(z - 0.02, token).any()
+    torch.testing.assert_close(gate.open_probability(z, token), gate.open_probability(z, torch.tensor([4, 4])))
+    for said in (gate(z, token), gate.open_probability(z, token)):
+        (gradient,) = torch.autograd.grad(said.sum(), gate.raw, retain_graph=True)
+        assert gradient.nonzero().flatten().tolist() == [4]  # of both
+        (alone,) = torch.autograd.grad(said[0], gate.raw)
+        torch.testing.assert_close(2 * alone, gradient)
+    assert "same_as" not in gate.state_dict()
+
+
 @pytest.mark.parametrize("theta", [0.0, -3.0])
 def test_a_start_at_or_below_zero_becomes_a_small_positive_threshold(theta: float) -> None:
     assert (calibrated(theta).theta > 0).all()

@@ -78,6 +78,9 @@ class TestEdits:
             (SETTINGS, ["labels"], ["a", "a"], "names one twice"),
             (SETTINGS, ["labels"], "ab", "labels"),
             (SETTINGS, ["labels"], ["a", "b", "c"], "cannot be read"),
+            (SETTINGS, ["open_words"], -1, "open_words"),
+            (SETTINGS, ["open_words"], 7, "cannot be read"),
+            (SETTINGS, ["shut_words"], ["unwatchable"], "shut_words"),
             (SETTINGS, ["model"], {"gate": "open"}, "gate"),
             (SETTINGS, ["head"], "lost", "head"),
             (SETTINGS, ["sense_tokens"], [10**9], "cannot be read"),
@@ -123,6 +126,10 @@ class TestDamage:
     def test_a_file_missing(self, saved: tuple[LexicalSAE, Path], name: str) -> None:
         (saved[1] / name).unlink()
         expect(saved[1], str(saved[1] / name), "it is missing", "again")
+
+    def test_a_model_from_before_split_words_had_columns(self, saved: tuple[LexicalSAE, Path]) -> None:
+        edit(saved[1] / SETTINGS, ["format"], 3)
+        expect(saved[1], "format 3", f"this version reads format {FORMAT}", "train it again")
 
     def test_a_format_of_the_future(self, saved: tuple[LexicalSAE, Path]) -> None:
         edit(saved[1] / SETTINGS, ["format"], 99)

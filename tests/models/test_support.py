@@ -283,8 +283,10 @@ def test_a_blank_support_takes_its_tables_from_a_state_dict() -> None:
     whole = WORDPIECE.support("neighbourhood")
     embeddings = torch.zeros_like(WORDPIECE.embeddings)
     blank = build_support("neighbourhood", WORDPIECE.vocabulary, embeddings, neighbours=NEIGHBOURS, blank=True)
-    blank.load_state_dict(whole.state_dict())
     batch = WORDPIECE.encode("a good unwatchable film")
+    with pytest.raises(IndexError):  # it cannot be mistaken for one that is ready
+        blank.allows(*batch)
+    blank.load_state_dict(whole.state_dict())
     assert torch.equal(blank.allows(*batch), whole.allows(*batch))
 
 

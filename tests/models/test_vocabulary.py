@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 from splade.data.stop_words import NEGATIONS, STOP_WORDS
 from splade.errors import BackboneError
 from splade.models.backbone import Backbone
-from splade.models.vocabulary import Vocabulary
+from splade.models.vocabulary import BLANK, Vocabulary
 from tests.builders import NEGATIVE, POSITIVE, WORDS, TokenizerKind, build_tokenizer
 
 KINDS: list[TokenizerKind] = ["wordpiece", "bpe", "unigram"]
@@ -90,6 +90,65 @@ class TestEveryKind:
         assert vocabulary.match("unwatchable") == []  # it is split
         assert vocabulary.match(TOKENIZERS[kind].cls_token) == []
         assert vocabulary.match("") == []
+
+    def test_split_words_are_named_by_their_pieces(self, kind: TokenizerKind) -> None:
+        vocabulary, tokenizer = VOCABULARIES[kind], TOKENIZERS[kind]
+        for word in ("unwatchable", "goodly", "zzzing"):
+            for text in (word, f" {word}"):
+                assert vocabulary.name_of(tokenizer(text, add_special_tokens=False)["input_ids"]) == word
+        assert vocabulary.name_of([]) == BLANK
+
+    def test_content_is_whole_words_that_mean_something(self, kind: TokenizerKind) -> None:
+        vocabulary = VOCABULARIES[kind]
+        content = vocabulary.content.tolist()
+        assert content == sorted(set(content))
+        assert {index(kind, MARK[kind] + word) for word in [*POSITIVE, *NEGATIVE, "not", "never"]} <= set(content)
+        for word in ("the", "it", "is"):
+            assert index(kind, MARK[kind] + word) not in content
+        assert not any(vocabulary.special[content]) and all(vocabulary.whole_word[content])
+
+    def test_room_for_split_words_comes_after_the_tokens(self, kind: TokenizerKind) -> None:
+        tokens = VOCABULARIES[kind]
+        grown = tokens.with_words(5, 3)
+        size = len(tokens)
+        assert (len(grown), grown.tokens, grown.free, tokens.free, tokens.tokens) == (size + 5, size, 3, 0, size)
+        assert grown.names == [*tokens.names, *[""] * 5] and grown.pieces[size:] == [""] * 5
+        for name, value in (("special", 0), ("whole_word", 0), ("stop", 0), ("starts_word", 1), ("wordlike", 1)):
+            mask = getattr(grown, name)
+            assert torch.equal(mask[:size], getattr(tokens, name)) and mask[size:].tolist() == [bool(value)] * 5
+        assert torch.equal(grown.content, tokens.content)
+        assert torch.equal(grown.speaker[:size], tokens.speaker)
+        assert grown.base.tolist() == list(range(size + 5))
+        [good] = [token for token in tokens.match("good") if tokens.pieces[token] == MARK[kind] + "good"]
+        with_senses = grown.with_senses([good], 3)
+        assert with_senses.names[size + 5 :] == ["good#2", "good#3"] and with_senses.tokens == size
+        assert with_senses.sense_of == {size + 5: good, size + 6: good}
+
+    def test_the_name_of_a_split_word_makes_it_no_token(self, kind: TokenizerKind) -> None:
+        """Whether or not it was named before somebody asked."""
+        for named_first in (True, False):
+            grown = VOCABULARIES[kind].with_words(2, 1)
+            if not named_first:
+                assert grown.match("unwatchable") == [] and grown.speaker is not None
+            grown.names[-2:] = ["unwatchable", "ing"]
+            assert grown.match("unwatchable") == [] and grown.match("good") == VOCABULARIES[kind].match("good")
+            assert torch.equal(grown.speaker[:-2], VOCABULARIES[kind].speaker)
+
+    def test_a_word_of_one_token_has_a_speaker(self, kind: TokenizerKind) -> None:
+        vocabulary = VOCABULARIES[kind]
+        speaker = vocabulary.speaker
+        own = torch.arange(len(vocabulary))
+        begins = vocabulary.starts_word & ~vocabulary.special
+        assert torch.equal(speaker[begins], own[begins]) and torch.equal(
+            speaker[~vocabulary.wordlike], own[~vocabulary.wordlike]
+        )
+        for token in (~begins & vocabulary.wordlike).nonzero().flatten().tolist():
+            if speaker[token] >= 0:
+                assert begins[speaker[token]] and vocabulary.names[speaker[token]] == vocabulary.names[token]
+            else:
+                assert not any(
+                    vocabulary.names[t] == vocabulary.names[token] for t in begins.nonzero().flatten().tolist()
+                )
 
     @given(words=st.lists(st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12), max_size=12))
     def test_lower_case_words_are_found_again(self, kind: TokenizerKind, words: list[str]) -> None:

@@ -53,7 +53,8 @@ class NeighbourhoodSupport(Support):
         self._open_words = (parts.open_words,)  # a tuple: the module belongs to the model
         vocabulary = parts.vocabulary
         size = parts.vocabulary.tokens
-        table = torch.full((size, settings.neighbours), -1, dtype=torch.int)  # −1: no further word
+        nothing = torch.iinfo(torch.int).max if parts.blank else -1  # no token: to use it before it is filled in fails
+        table = torch.full((size, settings.neighbours), nothing, dtype=torch.int)  # −1: no further word
         if not parts.blank:
             table[:, 0] = torch.where(self.excluded[:size], -1, vocabulary.speaker[:size])
             if settings.neighbours > 1:
