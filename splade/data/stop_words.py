@@ -28,6 +28,10 @@ would you your yours yourself yourselves
 """
 )
 
+# Stop words that set what follows against what went before: "good, but slow". Of all that deleting a silent word did on
+# SST-2, a tenth was theirs: half as much as that of "and", "is", "to", "a" and "the", which stand there often.
+CONTRASTS = _words("although but however nevertheless otherwise though whereas")
+
 # Stop-word lists treat these as empty, yet they turn a sentence's meaning round: "not good" without "not" is "good".
 # The last two lines are what tokenizers make of "don't" and its kin (don ' t, or don 't).
 NEGATIONS = _words(

@@ -22,6 +22,7 @@ from splade.evaluation.identity import Identity
 from splade.evaluation.input_share import InputShare
 from splade.evaluation.layerwise import Layerwise
 from splade.evaluation.lexicon import Lexicon
+from splade.evaluation.look_alikes import LookAlikes
 from splade.evaluation.measure import MEASURES, Declared
 from splade.evaluation.negation import Negation
 from splade.evaluation.registers import Registers
@@ -37,7 +38,7 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Documents, Capped, Sparsity, Identity, CalibrationMeasure),
-    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation, LookAlikes),
     *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),
 )

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from splade.data.stop_words import NEGATIONS, STOP_WORDS
+from splade.data.stop_words import CONTRASTS, NEGATIONS, STOP_WORDS
 from splade.errors import BackboneError, ConfigError
 
 Marker = Literal["##", "Ġ", "▁"]
@@ -240,7 +240,7 @@ def is_stop(name: str, starts_word: bool = True) -> bool:
     """Whether a word, or a piece of one, says nothing by itself."""
     word = name.lower().replace("’", "'")
     # A lone "t" is a negation only as a token of its own (don ' t); "##t" is the end of any word.
-    if word in NEGATIONS and (len(word) > 1 or starts_word):
+    if word in CONTRASTS or (word in NEGATIONS and (len(word) > 1 or starts_word)):
         return False
     word = word.strip("'")
     return len(word) <= 1 or word in STOP_WORDS or not any(map(str.isalpha, word))
