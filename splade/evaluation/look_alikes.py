@@ -163,7 +163,7 @@ class LookAlikes(Measure[LookAlikesResult]):
         subject = Subject(model, model.tokenizer, model.max_length, self.scope.config.batch_size)
         texts = [text for word, first, control in matched for text in (name_of(word), names[first], names[control])]
         logits = subject.logits(["", *texts])
-        leans = (logits[1:] - logits[:1]).view(len(matched), 3, -1)  # (P, 3, C)
+        leans = (logits[1:] - logits[:1]).view(len(matched), 3, len(model.labels))  # (P, 3, C)
         labels = leans[:, 0].argmax(-1).tolist()  # (P,)
         return [
             Pair(name_of(word), names[first], names[control], model.labels[label], *lean[1:, label].tolist())

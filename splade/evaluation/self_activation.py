@@ -11,6 +11,8 @@ from torch import Tensor
 from splade.evaluation.figure import Figure, Key
 from splade.evaluation.measure import MEASURES, Measure, Scope, Seen
 from splade.models.encoder import SparseSequence
+from splade.models.vocabulary import is_stop
+from splade.models.word_reader import words_in_pieces
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,11 @@ class SelfActivationResult:
 
     self_activation: float
     """Share of whole-word positions with anything active where the word's own token is the most active."""
+    split_word_first: float | None
+    """Share of the words that the tokenizer splits, stop words and numbers left out, whose own column is the most
+    active where they stand; None: there are none, or such words have no columns of their own."""
+    split_words: int
+    """Of these."""
     texts: int
     """Texts that this and `frozen_share` were measured on."""
 
@@ -49,8 +56,17 @@ class SelfActivation(Measure[SelfActivationResult]):
             "Of the words that are one token and where anything fires: how often that token is the most active.",
             better="higher",
         ),
+        Figure(
+            "grounding.split_word_first",
+            "own column first, of split words",
+            "Of the words that the tokenizer splits, stop words and numbers left out: how often their own column is "
+            "the most active where they stand; one that is silent counts as not.",
+            better="higher",
+            brief=False,
+        ),
     )
     keys = (
+        Key("grounding.split_words", "words that `split_word_first` was counted on"),
         Key("grounding.texts", "texts of `self_activation` and `frozen_share`, a sample that every seed has in common"),
     )
 
@@ -60,7 +76,7 @@ class SelfActivation(Measure[SelfActivationResult]):
         starts, wordlike = (mask.to(device) for mask in (vocabulary.starts_word, vocabulary.wordlike))
         self._goes_on = wordlike & ~starts  # (V,): further pieces of a word
         self._begins = starts & wordlike  # (V,)
-        self._own = self._spoken = 0
+        self._own = self._spoken = self._split_own = self._split = 0
 
     def update(self, seen: Seen) -> None:
         model, ids = self.scope.model, seen.batch.input_ids
@@ -69,6 +85,30 @@ class SelfActivation(Measure[SelfActivationResult]):
         speaks = (most_active >= 0) & self._begins[ids] & ~split
         self._own += int((speaks & (model.encoder.base[most_active] == ids)).sum())
         self._spoken += int(speaks.sum())
+        self._count_split(seen, most_active.flatten())
+
+    def _count_split(self, seen: Seen, most_active: Tensor) -> None:
+        """Words that the tokenizer splits; `most_active` (B·L,)."""
+        vocabulary = self.scope.model.vocabulary
+        split, number = words_in_pieces(vocabulary, seen.batch.input_ids, seen.batch.attention_mask)
+        fired: dict[int, set[str]] = {}
+        for word, column in zip(number.tolist(), most_active.tolist(), strict=True):
+            if word in split and column >= vocabulary.tokens:
+                fired.setdefault(word, set()).add(vocabulary.names[column])
+        asked = self.scope.task.row_of_position(seen.batch).flatten()
+        spoken_for = set(number[asked >= 0].tolist())
+        for word, pieces in split.items():
+            name = vocabulary.name_of(pieces)
+            if word in spoken_for and not is_stop(name):
+                self._split += 1
+                self._split_own += name in fired.get(word, ())
 
     def result(self) -> SelfActivationResult:
-        return SelfActivationResult(self._own / self._spoken if self._spoken else 0.0, len(self.scope.sample))
+        has_columns = len(self.scope.model.vocabulary) - len(self.scope.model.vocabulary.sense_of)
+        has_columns -= self.scope.model.vocabulary.tokens
+        return SelfActivationResult(
+            self._own / self._spoken if self._spoken else 0.0,
+            self._split_own / self._split if self._split and has_columns else None,
+            self._split,
+            len(self.scope.sample),
+        )
