@@ -69,6 +69,7 @@ def test_json_has_exactly_the_promised_keys() -> None:
         "logits": {"no": -1.5, "yes": 1.5},
         "probabilities": {"no": 0.05, "yes": 0.95},
         "bias": 0.5,
+        "constant_bias": False,
         "truncated": False,
         "tokens": [
             {"token": "good", "score": -1.5, "value": 2.0, "position": 1},

@@ -32,12 +32,14 @@ Explain = Callable[[SparseRows], SparseRows]
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
-    return build_model(tmp_path_factory.mktemp("classifier"), active=20)
+    # With a bias: nearly linear, though untrained, so that the order of the sum is nearly the best one.
+    return build_model(tmp_path_factory.mktemp("classifier"), active=20, hidden_bias=True)
 
 
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
-    return build_model(tmp_path_factory.mktemp("tagger"), "neighbourhood+dictionary", task="tagging", active=25)
+    supports = "neighbourhood+dictionary"
+    return build_model(tmp_path_factory.mktemp("tagger"), supports, task="tagging", active=25, hidden_bias=True)
 
 
 def reviews(model: LexicalSAE, texts: list[str], labels: list[int]) -> ClassificationTask:

@@ -16,8 +16,7 @@ def settings(**model: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("head", ["relu_mlp", "tied_mlp"])
-def test_a_model_from_before_there_was_a_choice_has_its_hidden_bias(head: str) -> None:
-    earlier, later = (
-        check_settings(Path("."), settings(head=head, **given), "lexical_sae") for given in ({}, {"hidden_bias": False})
-    )
-    assert earlier.model.of(MLPSettings).hidden_bias and not later.model.of(MLPSettings).hidden_bias
+@pytest.mark.parametrize("hidden_bias", [False, True])
+def test_a_model_has_the_hidden_bias_that_it_was_saved_with(head: str, hidden_bias: bool) -> None:
+    saved = check_settings(Path("."), settings(head=head, hidden_bias=hidden_bias), "lexical_sae")
+    assert saved.model.of(MLPSettings).hidden_bias == hidden_bias

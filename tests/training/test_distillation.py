@@ -59,7 +59,7 @@ def test_is_not_drawn_to_the_sparse_head(model: LexicalSAE, teacher: DenseTeache
 def test_takes_part_in_both_phases_by_its_weight(model: LexicalSAE, circuit_phase: bool) -> None:
     sequence = model(*encode(model, TEXTS))
     state = model.classify(sequence)
-    config = TrainingConfig(loss_weights=LossWeights(guide=0.5))
+    config = TrainingConfig(loss_weights=LossWeights(guide=0.5, deletion=0.0))
     objective = Objective(2, model.vocab_size, config, model.backbone.hidden_size)
     plain, _ = objective(model, state, TARGETS, circuit_phase, 1.0)
     with_teacher, totals = objective(model, state, TARGETS, circuit_phase, 1.0, sequence)

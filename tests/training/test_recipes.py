@@ -234,7 +234,7 @@ def test_it_learns_the_toy_reviews_and_grows_sparser(
         lr_warmup_steps=2,
         active_target=6.0,
         eval_every=15,
-        max_steps=80,
+        max_steps=140,
         epochs=20,
         weight_ema=RECIPES.get(recipe).weight_ema,
     )
