@@ -29,10 +29,6 @@ INITIAL_BIAS = 0.1
 # training never met then says next to nothing, as its neighbours in meaning were trained.
 INITIAL_MIX = 0.02
 
-# Spread of a word's own weights at the start, where units have no bias: at a tenth of it, toy reviews took twice as long
-# to learn, as the gradient of each layer is as small as the other.
-INITIAL_WORD = 0.01
-
 # Length of a word's embedding in the tied head: the sum over a sentence's few dozen active words of value ~2 is then
 # about as large as a backbone's hidden state, for which the learning rates are made. Making the sum equally long on all
 # data, however many tokens are active, cost a tagger 3 points of F1 in 300 steps and gained nothing on reviews.
@@ -155,7 +151,7 @@ class ReluMLP(Head):
         # nothing; without one, no unit would ever open, and such a word says next to nothing.
         words = torch.zeros(parts.vocab_size, parts.hidden_size)
         if not settings.hidden_bias:
-            words.normal_(0, INITIAL_WORD)
+            words.normal_(0, INITIAL_SPREAD)
         self.words = nn.Parameter(_with_senses(words, parts.sense_of))
         self.bias = _hidden_bias(parts.hidden_size, settings)
         self.out = nn.Linear(parts.hidden_size, parts.num_classes)

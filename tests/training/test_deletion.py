@@ -48,7 +48,7 @@ def test_by_hand(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
         share = sum(whole.words[number].score for number in chosen)
         effect = whole.logits[target] - without.logits[target]
         gaps.append(F.smooth_l1_loss(torch.tensor(effect), torch.tensor(share), beta=KNEE))
-    found = gap(model, WordDeletion(DeletionSettings()))
+    found = gap(model, WordDeletion(DeletionSettings(deletion_steps=1.0)))
     torch.testing.assert_close(found, torch.stack(gaps).mean().expand(3), rtol=1e-4, atol=1e-5)
 
 
@@ -57,15 +57,26 @@ def test_it_is_drawn_what_the_settings_say() -> None:
     torch.manual_seed(0)
     most = 0
     for _ in range(50):
-        gone = WordDeletion(DeletionSettings(deletion_share=1.0, deletion_words=2))._draw(words)
+        gone = WordDeletion(DeletionSettings(deletion_steps=1.0, deletion_share=1.0, deletion_words=2))._draw(words)
         assert not gone[words < 0].any() and not gone[2].any(), "the only word of a text stays"
         assert bool(gone[0, 2]) == bool(gone[0, 3]), "a word goes with all its pieces"
         assert gone[1].sum() == 1
         most = max(most, len(words[0][gone[0]].unique()))
     assert most == 2
     many = words[:2].repeat(3, 1)
-    loss = WordDeletion(DeletionSettings(deletion_share=0.34))
+    loss = WordDeletion(DeletionSettings(deletion_steps=1.0, deletion_share=0.34))
     assert {int(loss._draw(many).any(1).sum()) for _ in range(9)} == {2}
+
+
+def test_it_looks_in_a_share_of_the_steps_and_weighs_as_much_more(model: LexicalSAE) -> None:
+    sequence, found = model(*encode(model, ["a charming film"] * 4)), {}
+    for steps in (1.0, 0.25):
+        torch.manual_seed(0)
+        loss = WordDeletion(DeletionSettings(deletion_steps=steps, deletion_share=1.0))
+        found[steps] = torch.stack([loss(model, sequence, torch.tensor([1, 0, 1, 0])).mean() for _ in range(200)])
+    looked = found[0.25] > 0
+    assert 0.15 < looked.float().mean() < 0.35
+    assert found[0.25].mean().item() == pytest.approx(found[1.0].mean().item(), rel=0.4)
 
 
 def test_dropout_takes_no_part(tmp_path: Path) -> None:
@@ -79,7 +90,7 @@ def test_dropout_takes_no_part(tmp_path: Path) -> None:
         torch.manual_seed(1)  # the words drawn
         sequence = model(*encode(model, TEXTS))
         torch.manual_seed(2)
-        found.append(WordDeletion(DeletionSettings(deletion_share=1.0))(model, sequence, LABELS))
+        found.append(WordDeletion(DeletionSettings(deletion_steps=1.0, deletion_share=1.0))(model, sequence, LABELS))
         assert model.training == training and model.backbone.training == training
     torch.testing.assert_close(found[1], found[0])
     torch.testing.assert_close(found[2], found[0])
@@ -87,7 +98,7 @@ def test_dropout_takes_no_part(tmp_path: Path) -> None:
 
 def test_texts_of_one_word_have_nothing_to_delete(model: LexicalSAE) -> None:
     sequence = model(*encode(model, ["good", "dull"]))
-    found = WordDeletion(DeletionSettings())(model, sequence, torch.tensor([1, 0]))
+    found = WordDeletion(DeletionSettings(deletion_steps=1.0))(model, sequence, torch.tensor([1, 0]))
     assert found.tolist() == [0, 0]
 
 
@@ -98,7 +109,9 @@ def test_it_is_a_term_of_the_objective_unless_it_weighs_nothing(model: LexicalSA
     for chosen in (weight, 0.0):
         torch.manual_seed(0)
         weights = LossWeights(deletion=chosen, guide=0.0)
-        objective = Objective(2, model.vocab_size, TrainingConfig(loss_weights=weights, deletion_share=1.0), width)
+        objective = Objective(
+            2, model.vocab_size, TrainingConfig(loss_weights=weights, deletion_steps=1.0, deletion_share=1.0), width
+        )
         ids, mask = encode(model, TEXTS)
         sequence = model(ids, mask)
         loss, totals = objective(model, model.classify(sequence, mask), LABELS, False, 1.0, sequence)
@@ -108,7 +121,7 @@ def test_it_is_a_term_of_the_objective_unless_it_weighs_nothing(model: LexicalSA
 
 
 def test_a_few_steps_bring_shares_nearer_to_what_deletion_does(model: LexicalSAE) -> None:
-    loss = WordDeletion(DeletionSettings(deletion_share=1.0))
+    loss = WordDeletion(DeletionSettings(deletion_steps=1.0, deletion_share=1.0))
     head = [parameter.clone() for parameter in model.head.parameters()]
     optimizer, gaps = torch.optim.Adam(model.parameters(), 1e-3), []
     torch.manual_seed(0)

@@ -84,7 +84,7 @@ class Support(nn.Module, ABC):
         """(B, L) positions that may speak: those `asked`, else all without an excluded token.
 
         Asked for by name, a stop word may say what it is ("of" in "Bank of England" is part of an entity): by other
-        words, since its own token never fires.
+        words, since its own token never fires, where a support lets it speak through others.
         """
         return attended & (~self.excluded[input_ids] if asked is None else asked)
 
