@@ -64,7 +64,7 @@ def test_occlusion_deletes_where_there_is_no_mask() -> None:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LexicalSAE:
-    model = build_model(tmp_path_factory.mktemp("model"))
+    model = build_model(tmp_path_factory.mktemp("model"), hidden_bias=True)
     with torch.no_grad():
         model.head.bias.fill_(100.0)  # all units open: the head is linear
     return model
