@@ -25,7 +25,8 @@ from splade.data.root import root_source
 from splade.errors import DataError, LexicalSAEError
 from splade.models.backbone import Backbone
 from splade.models.encoder import SparseSequence
-from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
+from splade.models.calibration import INITIAL_DENSITY
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.pretrained import ALIASES
 from splade.models.projection import TILE_COLUMNS
 from splade.models.supports import NeighbourhoodSupport

@@ -20,7 +20,8 @@ from splade.errors import DataError
 from splade.explainers import EXPLAINERS, ExplainerParts, Subject, WordText
 from splade.inference import explain, predict
 from splade.models.backbone import Backbone
-from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
+from splade.models.calibration import INITIAL_DENSITY
+from splade.models.lexical_sae import LexicalSAE
 
 PREDICT, EXPLAIN = "prediction", "sum of words (ours)"
 RIVALS = {"integrated_gradients": (8, 30.0), "lime": (1, 300.0)}

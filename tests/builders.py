@@ -18,7 +18,8 @@ from splade.config.schema import ModelConfig
 from splade.config.variants import make
 from splade.models.backbone import Backbone
 from splade.models.dense import DenseClassifier
-from splade.models.lexical_sae import INITIAL_DENSITY, LexicalSAE
+from splade.models.calibration import INITIAL_DENSITY
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
 from splade.models.supports import SUPPORTS, DictionarySupport, Support, SupportParts
 from splade.models.vocabulary import Vocabulary

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,8 +16,10 @@ from splade.config.schema import ModelConfig, Task
 from splade.config.variants import make
 from splade.data.batching import EncodedTexts
 from splade.data.given import whole_number
-from splade.errors import ModelError
+from splade.errors import ConfigError, ModelError
 from splade.models.backbone import Backbone
+from splade.models.calibration import calibrate
+from splade.models.context import Context
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
@@ -30,36 +31,19 @@ from splade.models.savable import Savable
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.supports import SUPPORTS, SupportParts
+from splade.models.suppression import Suppression
 from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
-from splade.models.word_reader import WordReader, words_in_pieces
+from splade.models.word_reader import WordReader
 from splade.task_description import describe
 from splade.utils.cuda import pick_dtype
-
-# Rows a threshold start is read from; a few hundred fix a quantile of pooled scores to about a percent.
-CALIBRATION_ROWS = 256
-
-# How many times denser than the target a model starts: enough for the warm-up to learn which tokens matter before the
-# circuit phase has to choose among them.
-INITIAL_DENSITY = 8.0
-
-# The largest share of proposed tokens that start active: nearly all of a neighbourhood, because a token that is shut
-# gets no gradient, and most scores sink in the first hundred steps anyway.
-LARGEST_START = 0.99
-
-# Lowest start of θ in units of the gate: below it the surrogate gradient of θ, which is proportional to θ, vanishes.
-SMALLEST_START = 0.02
-
-# A backbone that scores everything near zero must not make the gate's unit vanish.
-SMALLEST_SCALE = 1e-3
-
 
 # Positions a processor reads at a time when nothing is learnt: what the layers hold in between then stays near its
 # caches. Measured on 2 cores, 32 texts of 128 tokens took 15 % less time and 60 MB less than at once.
 POSITIONS_AT_A_TIME = 2048
 
 
-class LexicalSAE(TextMethods, Savable):
+class LexicalSAE(TextMethods, Suppression, Savable):
     """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
 
     sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
@@ -104,20 +88,25 @@ class LexicalSAE(TextMethods, Savable):
         if opened is not None:
             vocabulary = vocabulary.with_words(len(opened), opened.free)
         self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
+        columns, context = len(self.vocabulary), self._context(senses is not None)
+        if context is not None:
+            self.vocabulary = vocabulary.at_offsets(context.offsets)
         readings = None if opened is None or blank else opened.reader.read([(w,) for w in vocabulary.content.tolist()])
         parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank, opened, readings)
         weight, bias = backbone.decoder()
         self.encoder = LexicalEncoder(
             F.pad(weight, (0, 0, 0, len(vocabulary) - len(weight))),
             F.pad(bias, (0, len(vocabulary) - len(bias)), value=0.0 if blank else float(bias.mean())),
-            make(GATES, config.gate or DEFAULT_GATE, config, len(self.vocabulary)),
+            make(GATES, config.gate or DEFAULT_GATE, config, columns),
             [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
             make(POOLINGS, config.pooling, config, backbone.hidden_size),
             None if senses is None else VirtualExpander(len(vocabulary), *senses),
+            context,
         )
         sense_of = list(self.vocabulary.sense_of.values())
-        rest = config.hidden_size, len(self.labels), sense_of, len(opened) if opened else 0
+        blocks = len(self.vocabulary.offsets)
+        rest = config.hidden_size, len(self.labels), sense_of, len(opened) if opened else 0, blocks
         self.head = make(HEADS, config.head, config, HeadParts(backbone.frozen_embeddings(), *rest))
         self.open_words = opened
         if opened is not None:
@@ -127,6 +116,24 @@ class LexicalSAE(TextMethods, Savable):
             table = self.head.words[content].float() if self.head.words_from_meaning else None
             opened.fit(readings, weight[content], table)
 
+    def _context(self, has_senses: bool) -> Context | None:
+        """How the words around a word speak for it, where they may."""
+        config, words = self.config, self.config.context
+        if not words or "model.context" in describe(self.task).idle_settings:
+            return None
+        fits = {
+            f"the head '{config.head}'": HEADS.get(config.head).has_blocks,
+            f"the pooling '{config.pooling}'": POOLINGS.get(config.pooling).of_views,
+            **{f"the support '{name}'": SUPPORTS.get(name).speaks_for_others for name in config.support},
+            f"model.senses={config.senses}": not has_senses,
+        }
+        if misfit := next((name for name, fit in fits.items() if not fit), None):
+            raise ConfigError(
+                f"model.context={words} cannot go together with {misfit}; it needs the support 'neighbourhood', the "
+                "head 'tied_mlp', the pooling 'max' and one sense a word, or set it to 0."
+            )
+        return Context(self.backbone.hidden_size, words)
+
     def _open_vocabulary(
         self, vocabulary: Vocabulary, texts: EncodedTexts | None, saved: tuple[int, int] | None
     ) -> OpenWords | None:
@@ -134,7 +141,7 @@ class LexicalSAE(TextMethods, Savable):
         as many as a saved model has."""
         if not any(SUPPORTS.get(name).lets_split_words_speak for name in self.config.support):
             return None
-        words, often = ([], 0) if texts is None else split_words_of(texts, vocabulary)
+        words, often = ([], 0) if texts is None else split_words_of(texts, vocabulary, given=bool(self.config.context))
         known, often = (len(words), often) if saved is None else saved
         from_meaning = HEADS.get(self.config.head).words_from_meaning
         widths = self.backbone.hidden_size, self.backbone.input_embeddings().embedding_dim if from_meaning else 0
@@ -193,38 +200,6 @@ class LexicalSAE(TextMethods, Savable):
     def topk_per_position(self, most: int) -> None:
         self.config = replace(self.config, topk_per_position=whole_number(most, "topk_per_position", least=0))
 
-    def suppress(self, words: Sequence[str]) -> None:
-        """Shut words for every input, in all their senses and spellings; saved with the model."""
-        listed = [words] if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [words]
-        if not all(isinstance(word, str) for word in listed):
-            raise ModelError(f"Words to suppress were expected, a list of strings, but {words!r:.60} was given.")
-        split = {word: self._as_split(word) for word in listed} if self.open_words is not None else {}
-        whole = [word for word in listed if not split.get(word) or self.vocabulary.match(word)]
-        chosen = self.vocabulary.tokens_of(whole, "The list to suppress")
-        self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
-        for pieces in {pieces for spellings in split.values() for pieces in spellings}:
-            self.open_words.shut_word(pieces)  # type: ignore[union-attr]
-
-    def _as_split(self, word: str) -> set[tuple[int, ...]]:
-        """The pieces that the tokenizer makes of a word, at the beginning of a text and after a space, in any case;
-        spellings that are one token are left out."""
-        spellings = {word.strip(), word.strip().lower(), word.strip().upper(), word.strip().capitalize()}
-        found = set()
-        for text in {*spellings, *(f" {spelling}" for spelling in spellings)}:
-            ids = torch.tensor([self.tokenizer(text, add_special_tokens=False)["input_ids"]], dtype=torch.long)
-            if ids.numel():
-                split, number = words_in_pieces(self.vocabulary, ids, torch.ones_like(ids))
-                found |= set(split.values()) if len(number.unique()) == 1 else set()  # one word, not several
-        return found
-
-    @property
-    def suppressed_words(self) -> list[str]:
-        """Names of the tokens that are shut for every input, each once whatever its senses and spellings."""
-        shut = self.encoder.base[self.encoder.suppressed].tolist()
-        split = sorted(self.open_words.shut) if self.open_words is not None else []
-        names = [*(self.vocabulary.names[token] for token in shut), *map(self.vocabulary.name_of, split)]
-        return list(dict.fromkeys(names))
-
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
         with self.autocast():
@@ -247,7 +222,8 @@ class LexicalSAE(TextMethods, Savable):
 
         `words` (B, L): the number of the word that each position is a piece of, −1 where there is none to decide on; a
         batch's words are counted from 0 in the order of their first pieces. Without it every position that is neither
-        padding nor special is a word. Positions nobody asks for are not scored.
+        padding nor special is a word. Positions nobody asks for are not scored. With a context, further words of the
+        texts, which only speak for those to decide on, may have numbers from −2 down, one each.
         """
         sequence = self.by_word(sequence, words)
         rows, scores = self._pool(sequence)
@@ -262,10 +238,12 @@ class LexicalSAE(TextMethods, Savable):
         if words is None:
             special = self.vocabulary.special.to(self.device)[sequence.input_ids]
             inside = (sequence.attention_mask > 0) & ~special  # (B, L)
-            words = torch.where(inside, inside.flatten().cumsum(0).view_as(inside) - 1, -1)
+            words = groups = torch.where(inside, inside.flatten().cumsum(0).view_as(inside) - 1, -1)
         elif self.config.word_pieces == "first":
-            words = torch.where(first_pieces(words), words, -1)
-        return replace(sequence, groups=words)
+            groups = torch.where(first_pieces(words), words, -1)
+        else:
+            groups = words.clamp(min=-1)
+        return replace(sequence, groups=groups, words=words if self.encoder.context is not None else None)
 
     def _pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         rows, scores = self.encoder.pool(sequence)
@@ -285,33 +263,9 @@ class LexicalSAE(TextMethods, Savable):
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)
 
-    @torch.no_grad()
     def calibrate(self, batches: Sequence[tuple[Tensor, ...]], active_target: float) -> None:
-        """Start the thresholds at a quantile of the data: INITIAL_DENSITY × `active_target` active tokens a row.
-
-        `batches`: ids and mask (B, L), and in tagging the words (B, L) that `tag_words` takes. Where a support proposes
-        fewer, nearly all that it proposes start active. The score that a quarter of the target's tokens exceed becomes
-        the gate's unit, and the mean number of positions a row the pooling's.
-        """
-        was_training = self.training
-        self.eval()
-        scores, rows, positions = [], 0, 0
-        for batch in batches:
-            ids, mask, *words = (tensor.to(self.device) for tensor in batch)
-            sequence = self(ids, mask)
-            if words:
-                sequence = self.by_word(sequence, words[0])
-            scores.append(self.encoder.pooled_scores(sequence))
-            rows, positions = rows + sequence.num_rows, positions + int((sequence.row_of_position >= 0).sum())
-        self.encoder.pooling.calibrate(positions / rows)
-        every = torch.cat(scores).cpu().numpy()
-        if len(every):
-            share = min(LARGEST_START, INITIAL_DENSITY * active_target * rows / len(every))
-            strong = float(np.quantile(every, 1 - min(0.5, active_target / 4 * rows / len(every))))
-            scale = max(strong, SMALLEST_SCALE)
-            theta = max(float(np.quantile(every, 1 - share)), SMALLEST_START * scale)
-            self.encoder.gate.calibrate(theta, scale)
-        self.train(was_training)
+        """Start the thresholds where the data need them; see `splade.models.calibration.calibrate`."""
+        calibrate(self, batches, active_target)
 
 
 def first_pieces(words: Tensor) -> Tensor:

@@ -20,7 +20,8 @@ from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.errors import listed
 from splade.evaluation.run import check_measures
 from splade.models.backbone import Backbone
-from splade.models.lexical_sae import CALIBRATION_ROWS, LexicalSAE
+from splade.models.calibration import CALIBRATION_ROWS
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.sense_choice import choose_senses
 from splade.models.starting_point import load_backbone
 from splade.run_folder import check_output_dir, run_id
