@@ -24,8 +24,8 @@ from splade.data.packaged import packaged_source
 from splade.data.root import root_source
 from splade.errors import DataError, LexicalSAEError
 from splade.models.backbone import Backbone
-from splade.models.encoder import SparseSequence
 from splade.models.calibration import INITIAL_DENSITY
+from splade.models.encoder import SparseSequence
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.pretrained import ALIASES
 from splade.models.projection import TILE_COLUMNS

@@ -17,8 +17,8 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFa
 from splade.config.schema import ModelConfig
 from splade.config.variants import make
 from splade.models.backbone import Backbone
-from splade.models.dense import DenseClassifier
 from splade.models.calibration import INITIAL_DENSITY
+from splade.models.dense import DenseClassifier
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.sparse import SparseRows
 from splade.models.supports import SUPPORTS, DictionarySupport, Support, SupportParts

@@ -98,13 +98,13 @@ def encode_words(
         all_ids[offsets[1:] - len(after) + number] = token
     all_ids[target] = ids[shown]
     decides = owner[word_of[shown]] == window
-    number = np.full(len(all_ids), -1, dtype=np.int32)
-    number[target] = word_of[shown] - first_word[windows.sentence[window]]
-    word = np.full_like(number, -1)
-    word[target] = np.where(decides, number[target], -1)
+    of_sentence = np.full(len(all_ids), -1, dtype=np.int32)
+    of_sentence[target] = word_of[shown] - first_word[windows.sentence[window]]
+    word = np.full_like(of_sentence, -1)
+    word[target] = np.where(decides, of_sentence[target], -1)
     first = np.zeros(len(all_ids), dtype=bool)
     first[target] = decides & (piece_of[word_of[shown]] == shown)
-    return EncodedWords(all_ids, offsets, len(cut), int(words.sum()), windows.sentence, word, number, first, cut)
+    return EncodedWords(all_ids, offsets, len(cut), int(words.sum()), windows.sentence, word, of_sentence, first, cut)
 
 
 def word_windows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from splade.models.heads import LinearRegion
+from splade.models.linear_region import LinearRegion
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 

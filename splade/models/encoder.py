@@ -43,7 +43,7 @@ class SparseSequence:
 
     @property
     def asked(self) -> Tensor | None:
-        """(B, L) bool: the only positions that may speak, where rows are not whole texts and nothing around them may."""
+        """(B, L) bool: the only positions that may speak, where rows are no whole texts and nothing around them may."""
         return None if self.groups is None or self.words is not None else self.groups >= 0
 
     @cached_property

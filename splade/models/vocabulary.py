@@ -21,6 +21,7 @@ from transformers import PreTrainedTokenizerFast
 
 from splade.data.stop_words import NEGATIONS, STOP_WORDS
 from splade.errors import BackboneError, ConfigError
+from splade.utils.arrows import arrow
 
 Marker = Literal["##", "Ġ", "▁"]
 
@@ -145,8 +146,12 @@ class Vocabulary:
             self.names[place] = name
 
     def offset_of(self, entry: int) -> int:
-        """The offset at which a token is heard that has this entry."""
+        """Where the word stands that this entry is spoken by."""
         return self.offsets[entry // (len(self) // len(self.offsets))]
+
+    def name_in_place(self, entry: int) -> str:
+        """An entry's name, with arrows to where the word stands if that is another: ``← mr`` for the one before."""
+        return arrow(self.offset_of(entry)) + self.names[entry]
 
     def name_of(self, pieces: Sequence[int]) -> str:
         """A word by the tokens that write it, as people read it."""
@@ -175,6 +180,11 @@ class Vocabulary:
         """(V,) the token of each entry: itself, or the one it is a sense of, or that it is at another offset."""
         size = len(self) // len(self.offsets)
         return torch.tensor([self.sense_of.get(index, index) for index in range(size)]).repeat(len(self.offsets))
+
+    @cached_property
+    def at_any_offset(self) -> Tensor:
+        """(V,) each entry as it is at the first offset: a number for a token, or a sense of it, wherever it stands."""
+        return torch.arange(len(self)) % (len(self) // len(self.offsets))
 
     def word_groups(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The number of the word at each position (B, L), counted from 0 in each text; -1 at special and padding.

@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from splade.attribution.explanation import Explanation
-from splade.attribution.tagged import ExplainedText, TaggedText
+from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText
 from splade.evaluation.figure import percent
-from splade.reporting.explained import token_rows
+from splade.reporting.explained import tag_rows
 from splade.reporting.tagged import context_words, stretches
 from splade.reporting.terminal import GAP, MAX_WORD_WIDTH, token_table
 from splade.utils.one_line import one_line
@@ -34,7 +33,7 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
     Args:
         found: what to print.
         console: where to; colours and width are its business, and nothing depends on colour alone.
-        top: how many tokens of a sum are named; the others share a summand.
+        top: how many tokens of a sum, or words where several speak for one, are named; the others share a summand.
         whole: give each sum a table of its own.
     """
     print_tagged(found.tagged, console)
@@ -42,9 +41,8 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         return
     console.print()
     for word in found.explained if whole else ():
-        explanation = word.explanation
-        console.print(_verdict(word.number, explanation))
-        console.print(token_table(explanation, top))
+        console.print(_verdict(word))
+        console.print(token_table(word.explanation, top))
     if not whole:
         console.print(_table(found, console, top))
     estimates = [(word, word.context) for word in found.explained if word.context is not None]
@@ -53,7 +51,7 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         console.print(Text("Other words, by how much the logit falls when one is hidden (an estimate, not a sum):"))
     for word, context in estimates:
         names = ", ".join(context_words(found.tagged, context)) or "there is no other word"
-        console.print(Text(f"{word.number}  {one_line(word.explanation.words[0].word)}: {one_line(names)}"))
+        console.print(Text(f"{word.number}  {one_line(word.itself.word)}: {one_line(names)}"))
 
 
 def _bracketed(tagged: TaggedText) -> Text:
@@ -73,8 +71,9 @@ def _bracketed(tagged: TaggedText) -> Text:
     return line
 
 
-def _verdict(number: int, explanation: Explanation) -> Text:
-    line = Text(f"{number}  {one_line(explanation.words[0].word)}  ")
+def _verdict(word: ExplainedWord) -> Text:
+    explanation = word.explanation
+    line = Text(f"{word.number}  {one_line(word.itself.word)}  ")
     line.append(one_line(explanation.label), style="bold")
     line.append(f"  {percent(explanation.probabilities[explanation.label])}")
     if explanation.target != explanation.label:
@@ -89,8 +88,8 @@ def _table(found: ExplainedText, console: Console, top: int) -> Table:
     table = Table(box=None, pad_edge=False, show_edge=False)
     cells = []
     for word in found.explained:
-        rows = token_rows(word.explanation, top)
-        name, target = word.explanation.words[0].word, word.explanation.target
+        rows = tag_rows(word.explanation, top)
+        name, target = word.itself.word, word.explanation.target
         sure = percent(word.explanation.probabilities[target])
         summands = [f"{one_line(row.name)} {row.printed}" for row in rows[:-1]]
         cells.append(
@@ -110,7 +109,8 @@ def _table(found: ExplainedText, console: Console, top: int) -> Table:
             min_width=width,
             max_width=width,
         )
-    table.add_column("= tokens and bias", no_wrap=True, overflow="ellipsis")
+    by_word = any(len(word.explanation.words) > 1 for word in found.explained)
+    table.add_column(f"= {'words' if by_word else 'tokens'} and bias", no_wrap=True, overflow="ellipsis")
     room = max(SMALLEST_ROOM, console.width - sum(widths) - GAP * len(widths))
     for first, summands in cells:
         table.add_row(*(Text(text) for text in first), Text("\n".join(_lines(summands, room))))
