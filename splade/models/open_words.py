@@ -146,6 +146,7 @@ class OpenWords(nn.Module):
         design = self._design(self.reader.read(list(columns)))
         place = torch.tensor(list(columns.values()), device=design.device)
         encoder.write_rows(place, _as_long(design @ self.to_decoder, encoder.weight.data[: self.first]))
+        encoder.bias.data[place] = encoder.bias.data[self.rare].clone()  # not a free column's, which no saved model has
         if self.to_head.shape[1]:
             rows = self._without_look_alikes(list(columns), design @ self.to_head)
             head.words[place] = _as_long(rows, head.words[: self.first]).to(head.words.dtype)
@@ -166,11 +167,12 @@ class OpenWords(nn.Module):
         return rows - is_word[:, None] * (rows * along).sum(1, keepdim=True) * along
 
     def columns_of(self, words: Sequence[Pieces]) -> list[int]:
-        """The column of each word, −1 where it has none; words met for the first time are given a free one."""
-        unmet = [word for word in dict.fromkeys(words) if word not in self._columns]
+        """The column of each word, −1 where it has none or is shut; words met for the first time are given a free
+        one."""
+        unmet = [word for word in dict.fromkeys(words) if word not in self._columns and word not in self.shut]
         if unmet and self.free:
             self._meet(unmet)
-        return [self._columns.get(word, self._met.get(word, -1)) for word in words]
+        return [-1 if word in self.shut else self._columns.get(word, self._met.get(word, -1)) for word in words]
 
     def _meet(self, words: Sequence[Pieces]) -> None:
         if len(words) > self.free:

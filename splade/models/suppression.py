@@ -45,7 +45,10 @@ class Suppression:
         for text in {*spellings, *(f" {spelling}" for spelling in spellings)}:
             ids = torch.tensor([self.tokenizer(text, add_special_tokens=False)["input_ids"]], dtype=torch.long)
             if ids.numel():
-                split, number = words_in_pieces(self.vocabulary, ids, torch.ones_like(ids))
+                # Where words are given, marks do not part them: *German-owned* is one.
+                one = self.encoder.context is not None and len(text.split()) == 1
+                words = torch.zeros_like(ids) if one else None
+                split, number = words_in_pieces(self.vocabulary, ids, torch.ones_like(ids), words)
                 found |= set(split.values()) if len(number.unique()) == 1 else set()  # one word, not several
         return found
 
