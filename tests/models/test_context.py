@@ -18,6 +18,7 @@ from splade.models.context import Context, word_starts
 from splade.models.encoder import SparseSequence
 from splade.models.heads import HeadParts, MLPSettings, TiedMLP
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.open_words import OFTEN, split_words_of
 from splade.models.state import TagCircuitState
 from splade.tasks import TaggingTask
 from tests.builders import TAGS, build_model, position_scores, sparse_rows, tagged_sentences
@@ -223,6 +224,17 @@ class TestWhatIsHeard:
         state = tag(model, ["john", "bank", "paris"])
         weights, active = compute_active_slice_weff(state.sparse_vector, state.region)
         assert torch.allclose(weights, state.W_eff[..., active], atol=1e-5)
+
+
+def test_split_words_are_those_given(model: LexicalSAE) -> None:
+    """*u.s.* is one word of a sentence that is given in words, and four marks and letters of any other."""
+    encoded = TaggingTask.unlabelled([["u.s.", "unwatchable", "john"]] * OFTEN, model).encoded
+    named = []
+    for given_words in (False, True):
+        words, often = split_words_of(encoded, model.vocabulary, given=given_words)
+        assert often == len(words)
+        named.append({model.vocabulary.name_of(pieces) for pieces in words})
+    assert named == [{"unwatchable"}, {"unwatchable", "u.s."}]
 
 
 def test_without_a_context_nothing_changes(folder: Path) -> None:
