@@ -73,9 +73,7 @@ class Context(nn.Module):
         """Who hears whom: the position (P,) of the word here, the number of the offset, the position of the word there,
         by their first pieces."""
         assert sequence.words is not None
-        first = (
-            word_starts(sequence.words).flatten().nonzero(as_tuple=True)[0]
-        )  # (W,): all words of the batch, in order
+        first = word_starts(sequence.words).flatten().nonzero(as_tuple=True)[0]  # (W,): all words, in order
         text = first // max(1, sequence.words.shape[1])
         asked = (sequence.row_of_position[first] >= 0).nonzero(as_tuple=True)[0]
         offsets = torch.tensor(self.offsets, device=first.device)

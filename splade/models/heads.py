@@ -35,6 +35,10 @@ INITIAL_MIX = 0.02
 # data, however many tokens are active, cost a tagger 3 points of F1 in 300 steps and gained nothing on reviews.
 EMBEDDING_NORM = 0.3
 
+# The same where columns are there in several blocks, each of which hears one word, with a few active tokens. Of a
+# prototype; no other length was tried.
+EMBEDDING_NORM_OF_BLOCKS = 1.0
+
 # Spread of a B-cos head's word weights at the start: one stride of the optimiser, so that the words training meets soon
 # outweigh those it never does, although a row of weights cannot start at zero and have a direction.
 INITIAL_SPREAD = 1e-3
@@ -130,7 +134,7 @@ class TiedMLP(Head):
 
     What a word says is then a smooth function of what it means: near synonyms speak alike, and a rare word speaks as
     its neighbours do instead of by the few labels it was seen with. E is centred (all embeddings share a direction
-    that only counts tokens) and its rows scaled to EMBEDDING_NORM. Of several blocks of columns each has an A of its
+    that only counts tokens) and its rows scaled to one length. Of several blocks of columns each has an A of its
     own: what a word says of another depends on where it stands.
     """
 
@@ -140,7 +144,8 @@ class TiedMLP(Head):
     def __init__(self, parts: HeadParts, settings: MLPSettings):
         super().__init__()
         embeddings, width = parts.embeddings, parts.embeddings.shape[1]
-        table = EMBEDDING_NORM * F.normalize(embeddings - embeddings.mean(0), dim=1)
+        norm = EMBEDDING_NORM if parts.blocks == 1 else EMBEDDING_NORM_OF_BLOCKS
+        table = norm * F.normalize(embeddings - embeddings.mean(0), dim=1)
         table = F.pad(table, (0, 0, 0, parts.open_words))  # filled in as these words are met
         self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
         self.sense_of = list(parts.sense_of)

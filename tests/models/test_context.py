@@ -105,23 +105,20 @@ class TestWhoHearsWhom:
 
 
 def test_the_head_by_hand() -> None:
-    """Two tokens of embeddings ±(0.3, 0), two offsets: A is (1, 0 | 0, 0) for the first and (0, 0 | 0, 2) …"""
+    """Two tokens of embeddings ±(1, 0), two offsets: A is (1, 0 | 0, 0) for the first and (0, 2 | 0, 0) for the second."""
     head = TiedMLP(HeadParts(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), 2, 2, blocks=2), MLPSettings(hidden_bias=False))
     with torch.no_grad():
         head.mix.copy_(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0], [0.0, 0.0]]))
         head.out.weight.copy_(torch.tensor([[1.0, 3.0], [-1.0, -3.0]]))
         head.out.bias.copy_(torch.tensor([0.5, -0.5]))
         logits, region = head(sparse_rows({0: 10.0, 2: 5.0}, {1: 4.0, 3: 1.0, 2: 2.0}, vocab_size=4))
-    # Row 0: token 0 here opens unit 0 by 3, token 0 there unit 1 by 3; row 1: unit 0 is shut, unit 1 gets 0.6·(2 − 1).
-    assert torch.allclose(logits, torch.tensor([[3 + 9 + 0.5, -12.5], [3 * 0.6 + 0.5, -2.3]]), atol=1e-2)
-    weights = torch.tensor([[0.3, -0.3, 1.8, -1.8], [0.0, 0.0, 1.8, -1.8]])  # unit 0 counts in the first row only
-    assert torch.allclose(region.dense()[:, 0], weights, atol=1e-2)
-    assert torch.allclose(region.columns(torch.tensor([3, 0]))[:, 1], -weights[:, [3, 0]], atol=1e-2)
-    assert torch.allclose(
-        region.entries(torch.tensor([0, 0]), torch.tensor([0, 1]), torch.tensor([2, 3])),
-        weights[[0, 1], [2, 3]],
-        atol=1e-2,
-    )
+    # Row 0: token 0 here opens unit 0 by 10, token 0 there unit 1 by 10; row 1: unit 0 is shut, unit 1 gets 2·(2 − 1).
+    assert torch.allclose(logits, torch.tensor([[10 + 30 + 0.5, -40.5], [6 + 0.5, -6.5]]))
+    weights = torch.tensor([[1.0, -1.0, 6.0, -6.0], [0.0, 0.0, 6.0, -6.0]])  # unit 0 counts in the first row only
+    assert torch.allclose(region.dense()[:, 0], weights)
+    assert torch.allclose(region.columns(torch.tensor([3, 0]))[:, 1], -weights[:, [3, 0]])
+    row, column = torch.tensor([0, 1]), torch.tensor([2, 3])
+    assert torch.allclose(region.entries(torch.tensor([0, 0]), row, column), weights[row, column])
 
 
 sentences = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9), min_size=1, max_size=4)
