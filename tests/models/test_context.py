@@ -105,7 +105,7 @@ class TestWhoHearsWhom:
 
 
 def test_the_head_by_hand() -> None:
-    """Two tokens of embeddings ±(1, 0), two offsets: A is (1, 0 | 0, 0) for the first and (0, 2 | 0, 0) for the second."""
+    """Two tokens of embeddings ±(1, 0), two offsets: A is (1, 0 | 0, 0) for one, (0, 2 | 0, 0) for the other."""
     head = TiedMLP(HeadParts(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), 2, 2, blocks=2), MLPSettings(hidden_bias=False))
     with torch.no_grad():
         head.mix.copy_(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0], [0.0, 0.0]]))
