@@ -14,8 +14,9 @@ from splade.utils.arrows import arrow
 DECIMALS = 3
 """Decimals of a printed score: enough to tell words apart, few enough to read."""
 
-MOST_TOKENS = 3
-"""Tokens named with a word that spoke through several, the strongest."""
+LONGEST_NAME = 34
+"""Characters of a word and the tokens that it spoke through, the strongest that there is room for: a sum's number must
+not fall off the line in a terminal of 80."""
 
 UNEXPLAINED_FROM = 5e-4
 """A gap between the sum and the logit that rounding cannot account for gets a row of its own: it is a fault to show."""
@@ -88,8 +89,11 @@ def _spoken(word: WordScore) -> str:
     name = arrow(word.offset) + word.word if word.offset else "itself"
     if [token.lower() for token in word.tokens] == [word.word.lower()]:
         return name
-    more = ", …" if len(word.tokens) > MOST_TOKENS else ""
-    return f"{name} ({', '.join(word.tokens[:MOST_TOKENS])}{more})"
+    for count in range(len(word.tokens), 0, -1):
+        shown = ", ".join([*word.tokens[:count], *(["…"] if count < len(word.tokens) else [])])
+        if len(name) + len(shown) + len(" ()") <= LONGEST_NAME:
+            return f"{name} ({shown})"
+    return f"{name} (…)"
 
 
 def round_to_sum(numbers: Sequence[float], total: float, decimals: int = DECIMALS) -> list[int]:

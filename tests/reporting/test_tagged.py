@@ -11,6 +11,7 @@ from rich.console import Console
 from splade.attribution.context_estimate import ContextEstimate
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
+from splade.reporting.explained import tag_rows
 from splade.reporting.plots import validation_score
 from splade.reporting.report import tagged_sentence, write_report
 from splade.reporting.tagged import context_words, stretches
@@ -105,6 +106,20 @@ def test_a_sum_over_the_words_of_the_sentence() -> None:
     )
     table = printed(in_context(), 100, top=5, whole=True)
     assert "2  smith" in table and "← mary" in table and "→ saw" in table
+
+
+def test_tokens_are_named_as_far_as_there_is_room() -> None:
+    text = tagged("a b")
+    names = ["commission", "commissioners", "commissions"]
+    for tokens, shown in (
+        (names, "itself (commission, …)"),
+        (names[:1], "itself (commission)"),
+        (["a"], "itself"),
+        (["x" * 40, "y"], "itself (…)"),
+    ):
+        words = [WordScore("a", 0, 1, 1.0, tokens), WordScore("b", 2, 3, 0.0, [], 1)]
+        whole = Explanation(text.text, "O", "O", {"O": 1.5}, {"O": 0.9}, 0.5, [], words)
+        assert tag_rows(whole, 3)[0].name == shown
 
 
 def test_the_json_says_which_word_spoke() -> None:
