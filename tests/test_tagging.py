@@ -222,8 +222,12 @@ class TestExplain:
         assert list(written) == ["text", "entities", "words", "explained"]
         (word,) = written["explained"]  # type: ignore[misc]
         assert list(word) == [
-            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "context_estimate"),
+            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "words"),
+            "context_estimate",
         ]
-        total = word["bias"] + sum(token["score"] for token in word["tokens"])
-        assert total == pytest.approx(word["logits"][word["target"]], abs=1e-5)
+        for part in ("tokens", "words"):
+            total = word["bias"] + sum(summand["score"] for summand in word[part])
+            assert total == pytest.approx(word["logits"][word["target"]], abs=1e-5)
+        assert [(w["word"], w["offset"]) for w in word["words"]] == [("England", 0)]
+        assert {token["word"] for token in word["tokens"]} <= {3, None}
         assert "context_estimate" not in explain_tags(model, TEXT, word=3).to_json()["explained"][0]  # type: ignore[index]

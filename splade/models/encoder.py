@@ -49,13 +49,13 @@ class SparseSequence:
     @cached_property
     def views(self) -> Views:
         """The positions that rows hear, and the states that these are scored by."""
-        if self.words is not None and self.encoder.context is not None:
-            # Kept for whoever asks next, so with a gradient even where the first to ask wants none.
-            with torch.set_grad_enabled(torch.is_grad_enabled() or self.hidden.requires_grad):
+        # Kept for whoever asks next, so with a gradient even where the first to ask wants none.
+        with torch.set_grad_enabled(torch.is_grad_enabled() or self.hidden.requires_grad):
+            if self.words is not None and self.encoder.context is not None:
                 return self.encoder.context.views(self)
-        row = self.row_of_position
-        position = torch.arange(len(row), device=row.device)
-        return Views(self.hidden.reshape(-1, self.hidden.shape[-1]), row, position)
+            row = self.row_of_position
+            position = torch.arange(len(row), device=row.device)
+            return Views(self.hidden.reshape(-1, self.hidden.shape[-1]), row, position)
 
     @cached_property
     def row_of_position(self) -> Tensor:
