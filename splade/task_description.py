@@ -62,7 +62,9 @@ CLASSIFICATION = TASK_DESCRIPTIONS.register("classification")(
         hub_pipeline="text-classification",
         example_sets=("sst2", "ag_news", "imdb"),
         has_polarity=True,
-        idle_settings=dict.fromkeys(("model.topk_per_position", "model.word_pieces"), "it is for tagging"),
+        idle_settings=dict.fromkeys(
+            ("model.context", "model.topk_per_position", "model.word_pieces"), "it is for tagging"
+        ),
     )
 )
 

@@ -222,7 +222,8 @@ class TestExplain:
         assert list(written) == ["text", "entities", "words", "explained"]
         (word,) = written["explained"]  # type: ignore[misc]
         assert list(word) == [
-            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "context_estimate", "context"),
+            *("word", "tag", "target", "logits", "probabilities", "bias", "tokens", "words"),
+            *("context_estimate", "context"),
         ]
         for effect, change in zip(word["context"], word["context_estimate"], strict=True):
             if effect is not None:
@@ -230,6 +231,9 @@ class TestExplain:
                 parts = effect["bias"] + sum(token["change"] for token in effect["tokens"])
                 assert parts == pytest.approx(change, abs=1e-4)
         assert word["context"][3] is word["context_estimate"][3] is None
-        total = word["bias"] + sum(token["score"] for token in word["tokens"])
-        assert total == pytest.approx(word["logits"][word["target"]], abs=1e-5)
+        for part in ("tokens", "words"):
+            total = word["bias"] + sum(summand["score"] for summand in word[part])
+            assert total == pytest.approx(word["logits"][word["target"]], abs=1e-5)
+        assert [(w["word"], w["offset"]) for w in word["words"]] == [("England", 0)]
+        assert {token["word"] for token in word["tokens"]} <= {3, None}
         assert "context_estimate" not in explain_tags(model, TEXT, word=3).to_json()["explained"][0]  # type: ignore[index]

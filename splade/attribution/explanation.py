@@ -41,6 +41,8 @@ class TokenScore:
     position: int
     """Where in the input it fired (most, with attention pooling), counted in subword tokens with specials; -1 for the
     `NOT_A_WORD` row."""
+    offset: int = 0
+    """Of a tagger: how many words to the right of the explained one the word stands that it fired at."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class WordScore:
     """Sum of the contributions that arose at the word's positions."""
     tokens: list[str] = field(default_factory=list)
     """Names of the vocabulary tokens that fired at the word, strongest first. For display; not in the JSON."""
+    offset: int = 0
+    """Of a tagger: how many words to the right of the explained one it stands; 0: it is the explained one."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Summands:
         self.names, self.labels, self.classes = model.vocabulary.names, model.labels, classes.tolist()
         rows, vocabulary = compute_attribution_tensor(state, classes), model.vocabulary
         named = vocabulary.starts_word[rows.token] & ~vocabulary.special[rows.token]  # (N,)
+        self.offsets, self._offset_of = sorted(vocabulary.offsets), vocabulary.offset_of
         columns = rows.token, rows.value, state.rows.value, rows.position, named
         self._entries = list(zip(*(column.tolist() for column in columns), strict=True))
         entry, position, value = rows.by_position()  # (M,) each
@@ -72,20 +73,34 @@ class Summands:
         )
 
     def of_word(self, row: int, tagged: TaggedText, number: int, length: int) -> Explanation:
-        """A row that is word `number` of a text, as a sum over tokens; `length`: L of the batch it was read in."""
+        """A row that is word `number` of a text, as sums over tokens and over the words that may speak for it;
+        `length`: L of the batch it was read in."""
         entries = self._entries[self._first_entry[row] : self._first_entry[row + 1]]
-        start = entries[0][3] // length * length if entries else 0  # a word stands in one line of the batch
-        tokens, word = self._token_scores(row, start), tagged.words[number]
-        names = [token.token for token in sorted(tokens, key=lambda token: -abs(token.score))]
+        start = entries[0][3] // length * length if entries else 0  # all stand in one line of the batch
+        fired: dict[int, list[tuple[float, float, str]]] = {offset: [] for offset in self.offsets}
+        for token, score, *_, named in entries:
+            name = self.names[token] if named else NOT_A_WORD
+            fired[self._offset_of(token)].append((abs(score), score, name))
+        around = {n: tagged.words[number + n] for n in self.offsets if 0 <= number + n < len(tagged.words)}
         return Explanation(
             text=tagged.text,
-            label=word.tag,
+            label=tagged.words[number].tag,
             target=self.labels[self.classes[row]],
             logits=self._by_label(self._logits[row]),
-            probabilities=word.probabilities,
+            probabilities=tagged.words[number].probabilities,
             bias=self._bias[row],
-            tokens=tokens,
-            words=[WordScore(word.word, word.start, word.end, sum(score for _, score, *_ in entries), names)],
+            tokens=self._token_scores(row, start),
+            words=[
+                WordScore(
+                    word.word,
+                    word.start,
+                    word.end,
+                    sum(score for _, score, _ in fired[offset]),
+                    _strongest_first([(size, name) for size, _, name in fired[offset]]),
+                    offset,
+                )
+                for offset, word in around.items()
+            ],
             constant_bias=self._constant_bias,
         )
 
@@ -112,7 +127,8 @@ class Summands:
         tokens, unnamed = [], [0.0, 0.0]
         for token, score, value, position, named in self._entries[self._first_entry[row] : self._first_entry[row + 1]]:
             if named:
-                tokens.append(TokenScore(self.names[token], token, score, value, position - start))
+                offset = self._offset_of(token)
+                tokens.append(TokenScore(self.names[token], token, score, value, position - start, offset))
             else:
                 unnamed = [unnamed[0] + score, unnamed[1] + value]
         if any(unnamed):

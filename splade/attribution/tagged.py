@@ -1,9 +1,10 @@
 """What a tagger says of a text: words with their tags, the entities these make, and why. Handed around as values.
 
-The logit of a tag at a word is exactly a sum over the vocabulary tokens that fired there; an `ExplainedWord` holds it
-as the `Explanation` of that one word:
+The logit of a tag at a word is exactly a sum over the vocabulary tokens that fired for it, and over the words of the
+sentence where they fired: the word itself, and with a context (`model.context`) those around it. An `ExplainedWord`
+holds both as the `Explanation` of that one word:
 
-    logits[target] = bias + Σ tokens.score
+    logits[target] = bias + Σ tokens.score = bias + Σ words.score
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from splade.attribution.context import Context
-from splade.attribution.explanation import Explanation
+from splade.attribution.explanation import NO_POSITION, Explanation, WordScore
 from splade.utils.one_line import one_field
 
 OUTSIDE = "O"
@@ -107,16 +108,33 @@ class ExplainedWord:
     number: int
     """Of the word in the text, from 0."""
     explanation: Explanation
-    """Its `label` is the tag decoded, its only word this one."""
+    """Its `label` is the tag decoded, its words this one and those around it that may speak for it."""
     context: Context | None = None
     """What deleting each other word does to the decision, where that was asked for; no part of the sum."""
+
+    @property
+    def itself(self) -> WordScore:
+        """The word and what it adds by itself."""
+        return next(word for word in self.explanation.words if word.offset == 0)
 
     def to_json(self) -> dict[str, object]:
         """An entry of `explained` in what `lexical-sae explain --json` prints."""
         whole = self.explanation.to_json()
         kept = {key: whole[key] for key in ("target", "logits", "probabilities", "bias")}
-        tokens = [{"token": t.token, "score": float(t.score), "value": float(t.value)} for t in self.explanation.tokens]
-        entry = {"word": self.number, "tag": self.explanation.label, **kept, "tokens": tokens}
+        tokens = [
+            {
+                "token": t.token,
+                "score": float(t.score),
+                "value": float(t.value),
+                "word": None if t.token_id == NO_POSITION else self.number + t.offset,
+            }
+            for t in self.explanation.tokens
+        ]
+        words = [
+            {"word": w.word, "start": w.start, "end": w.end, "score": float(w.score), "offset": w.offset}
+            for w in self.explanation.words
+        ]
+        entry = {"word": self.number, "tag": self.explanation.label, **kept, "tokens": tokens, "words": words}
         if self.context is None:
             return entry
         effects = [None if effect is None else effect.to_json() for effect in self.context.effects]

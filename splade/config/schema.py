@@ -131,6 +131,9 @@ class ModelConfig(OpenSection):
     a learned score a position (``training.pooling`` is read as this setting too)."""
     word_pieces: Literal["first", "all"] = "first"
     """What a word that the tokenizer splits is tagged by: its ``first`` piece, or ``all`` of them, pooled."""
+    context: NonNegativeInt = 0
+    """Tagging: how many words to the left and to the right of a word speak for its tag beside itself, each by itself or
+    its neighbours (with the support ``neighbourhood`` and the head ``tied_mlp``). 0: the word alone."""
     topk_per_position: NonNegativeInt = 0
     """Tagging, after training only: how many active tokens a word may keep, its most active ones; 0: all."""
     head: Head = "tied_mlp"

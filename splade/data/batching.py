@@ -34,6 +34,10 @@ class EncodedTexts:
         """Token ids of one text, special tokens included."""
         return self.ids[self.offsets[row] : self.offsets[row + 1]]
 
+    def words_of(self, row: int) -> np.ndarray | None:
+        """A number a word for each token of one text, −1 for none, where the words were given; None: they were not."""
+        return None
+
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each text."""

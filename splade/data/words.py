@@ -29,10 +29,15 @@ class EncodedWords(EncodedTexts):
     word: np.ndarray
     """(len(ids),) number within its sentence of the word a piece belongs to; -1: a special token, or context that
     another window decides."""
+    shown: np.ndarray
+    """(len(ids),) the same, with the words that another window decides."""
     first: np.ndarray
     """(len(ids),) whether this is the first piece of a word that this window decides."""
     cut: np.ndarray
     """Numbers, over all sentences end to end, of the words that alone were longer than the limit."""
+
+    def words_of(self, row: int) -> np.ndarray:
+        return self.shown[self.offsets[row] : self.offsets[row + 1]]
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,13 @@ def encode_words(
         all_ids[offsets[1:] - len(after) + number] = token
     all_ids[target] = ids[shown]
     decides = owner[word_of[shown]] == window
-    word = np.full(len(all_ids), -1, dtype=np.int32)
-    word[target] = np.where(decides, word_of[shown] - first_word[windows.sentence[window]], -1)
+    of_sentence = np.full(len(all_ids), -1, dtype=np.int32)
+    of_sentence[target] = word_of[shown] - first_word[windows.sentence[window]]
+    word = np.full_like(of_sentence, -1)
+    word[target] = np.where(decides, of_sentence[target], -1)
     first = np.zeros(len(all_ids), dtype=bool)
     first[target] = decides & (piece_of[word_of[shown]] == shown)
-    return EncodedWords(all_ids, offsets, len(cut), int(words.sum()), windows.sentence, word, first, cut)
+    return EncodedWords(all_ids, offsets, len(cut), int(words.sum()), windows.sentence, word, of_sentence, first, cut)
 
 
 def word_windows(

@@ -114,5 +114,5 @@ class ClassCircuits(Measure[ClassCircuitsResult]):
             total, square, count = (float(sums[label, token]) for sums in (self._sum, self._square, self._count))
             if total > 0:
                 spread = max(0.0, square / count - (total / count) ** 2) ** 0.5
-                tokens.append(CircuitToken(vocabulary.names[token], total / rows, spread, int(count)))
+                tokens.append(CircuitToken(vocabulary.name_in_place(token), total / rows, spread, int(count)))
         return ClassCircuit(tokens, rows)

@@ -17,12 +17,13 @@ class InputShareResult:
     """Where contributions stand."""
 
     input_share: float
-    """Share of |contribution| on tokens that are in the row's text; in tagging, on the word itself."""
+    """Share of |contribution| on tokens that are in the row's text; in tagging, on the word itself, and where the words
+    around it speak too, on tokens that stand where they speak."""
 
 
 def size_on_input(
     input_ids: Tensor,
-    row_of_position: Tensor,
+    row_of_position: Tensor | None,
     attribution: SparseRows,
     base: Tensor | None = None,
     tokens: int | None = None,
@@ -31,13 +32,16 @@ def size_on_input(
 
     Args:
         input_ids: (B, L).
-        row_of_position: (B, L) the row of each position, −1 for none.
+        row_of_position: (B, L) the row of each position, −1 for none; None: a token must stand where it fired.
         base: (V,) the token that each column is a sense of.
         tokens: the tokenizer's; what comes after are words that it splits, which only fire where they stand.
     """
-    keys = (row_of_position * attribution.vocab_size + input_ids)[row_of_position >= 0]
     token = attribution.token if base is None else base[attribution.token]
-    on_input = torch.isin(attribution.row * attribution.vocab_size + token, keys)
+    if row_of_position is None:
+        on_input = input_ids.flatten()[attribution.position] == token
+    else:
+        keys = (row_of_position * attribution.vocab_size + input_ids)[row_of_position >= 0]
+        on_input = torch.isin(attribution.row * attribution.vocab_size + token, keys)
     if tokens is not None:
         on_input |= token >= tokens
     size = attribution.value.abs()
@@ -55,7 +59,8 @@ class InputShare(Measure[InputShareResult]):
         Figure(
             "grounding.input_share",
             "on words of the input",
-            "Share of the contribution from {classification:words that stand in the text}{tagging:the word itself}.",
+            "Share of the contribution from {classification:words that stand in the text}{tagging:the word itself, or "
+            "with `model.context` words that stand in the sentence}.",
             column="input_share",
             panel=True,
         ),
@@ -66,8 +71,8 @@ class InputShare(Measure[InputShareResult]):
         self._on_input = self._total = 0.0
 
     def update(self, seen: Seen) -> None:
-        rows = self.scope.task.row_of_position(seen.batch)
         model = self.scope.model
+        rows = self.scope.task.row_of_position(seen.batch) if model.encoder.context is None else None
         on_input, total = size_on_input(
             seen.batch.input_ids, rows, seen.attribution, model.encoder.base, model.backbone.vocab_size
         )

@@ -284,7 +284,7 @@ class Layerwise(Measure[LayerwiseResult]):
             here = {name: found[name][layer - 1] if layer else None for name in ("added", "silenced", "new", "flips")}
             heaviest = torch.where(mostly == layer, mass, 0.0).topk(min(NAMED_REASONS, len(mass)))
             tokens = heaviest.indices[heaviest.values > 0].tolist()
-            reasons = [self.scope.model.vocabulary.names[token] for token in tokens]
+            reasons = [self.scope.model.vocabulary.name_in_place(token) for token in tokens]
             here |= {name: found[name][layer] for name in ("settled", "active", "agrees")}
             layers.append(LayerFigures(layer, **here, reasons=reasons))
         return LayerwiseResult(layers, self._summary(layers, len(np.unique(texts)), len(terms)))

@@ -48,12 +48,15 @@ class RegisterMeter:
     def __init__(self, labels: Sequence[str], vocabulary: Vocabulary):
         self.labels, self.vocabulary = list(labels), vocabulary
         self._rows = torch.zeros(len(self.labels), dtype=torch.long)
-        self._sizes, self._toward = torch.zeros(2, len(self.labels), len(vocabulary), dtype=torch.float64)
+        self._token = vocabulary.at_any_offset
+        columns = len(vocabulary) // len(vocabulary.offsets)
+        self._sizes, self._toward = torch.zeros(2, len(self.labels), columns, dtype=torch.float64)
 
     def add(self, attribution: SparseRows, classes: Tensor) -> None:
         """`attribution` to `classes` (R,), one a row."""
         self._rows += torch.bincount(classes, minlength=len(self._rows)).cpu()
-        place = classes[attribution.row] * len(self.vocabulary) + attribution.token
+        token = self._token.to(attribution.token.device)[attribution.token]
+        place = classes[attribution.row] * self._sizes.shape[1] + token
         for sums, value in ((self._sizes, attribution.value.abs()), (self._toward, attribution.value)):
             sums.view(-1).index_add_(0, place.cpu(), value.double().cpu())
 

@@ -223,7 +223,7 @@ def probe(
     majority = np.bincount(known.labels, minlength=len(model.labels)).argmax()
     ever = np.asarray((known.code != 0).sum(0)).ravel() > 0  # (V,)
     words = {
-        label: [model.vocabulary.names[token] for token in chosen if ever[token]]
+        label: [model.vocabulary.name_in_place(token) for token in chosen if ever[token]]
         for label, chosen in zip(model.labels, columns["code"].tolist(), strict=True)
     }
     return Probing(found, float((gold == majority).mean()), words, len(known.labels), len(gold))

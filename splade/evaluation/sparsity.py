@@ -118,7 +118,11 @@ class Sparsity(Measure[SparsityResult]):
             "active_tokens_entities.{mean,p50,p95,max,histogram}",
             "vocabulary tokens active in a word of an entity; null: there are none",
         ),
-        Key("vocab_size", "tokens, split words of the training texts and further senses of some, that could be"),
+        Key(
+            "vocab_size",
+            "tokens, split words of the training texts and further senses of some, that could be; with `model.context` "
+            "each once an offset",
+        ),
     )
 
     def __init__(self, scope: Scope):

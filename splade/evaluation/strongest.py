@@ -19,7 +19,7 @@ class StrongestToken:
     """What speaks loudest for a class: one token at all its rows would repeat the class, and say nothing of the row."""
 
     token: str
-    """The one that is the strongest of a row most often …"""
+    """The one that is the strongest of a row most often, wherever in the sentence it stands …"""
     share: float
     """… and at which share of the rows of the class that have any active token."""
     different: int
@@ -40,12 +40,14 @@ class StrongestMeter:
 
     def __init__(self, labels: Sequence[str], vocabulary: Vocabulary):
         self.labels, self.vocabulary = labels, vocabulary
-        self._counts = torch.zeros(len(labels), len(vocabulary), dtype=torch.long)
+        self._token = vocabulary.at_any_offset
+        self._counts = torch.zeros(len(labels), len(vocabulary) // len(vocabulary.offsets), dtype=torch.long)
 
     def add(self, attribution: SparseRows, classes: Tensor) -> None:
         """`attribution` to `classes` (R,), one a row."""
         first = attribution.rank_in_row(attribution.value) == 0
-        place = classes[attribution.row[first]] * len(self.vocabulary) + attribution.token[first]
+        token = self._token.to(attribution.token.device)[attribution.token[first]]
+        place = classes[attribution.row[first]] * self._counts.shape[1] + token
         self._counts += torch.bincount(place.cpu(), minlength=self._counts.numel()).view_as(self._counts)
 
     def result(self) -> dict[str, StrongestToken]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from splade.models.heads import LinearRegion
-from splade.models.projection import pair_dot
+from splade.models.linear_region import LinearRegion
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState
 
@@ -18,8 +17,7 @@ def compute_attribution_tensor(state: CircuitState, classes: Tensor) -> SparseRo
     `classes` (R,). Returns the state's entries with their attributions as values; `.to_dense()` gives (R, V).
     Differentiable in s and in the head's weights; a ReLU head's mask counts as constant, as it is on the linear region.
     """
-    upstream = state.region.of_class(classes)  # (R, H)
-    effective = pair_dot(upstream, state.region.words, state.rows.row, state.rows.token)  # (N,): W_eff[c, j]
+    effective = state.region.entries(classes, state.rows.row, state.rows.token)  # (N,): W_eff[c, j]
     return state.rows.with_value(state.rows.value * effective)
 
 

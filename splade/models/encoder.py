@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from splade.models.context import Context, Views
 from splade.models.layers.activation import ThresholdGate
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.pooling import MaxPooling, Pooling, active_pairs
@@ -36,11 +37,25 @@ class SparseSequence:
     groups: Tensor | None = None
     """(B, L) the number of the row that each position speaks for, −1 for none; every row has a position, and rows
     follow one another as their first positions do. None: a row a text."""
+    words: Tensor | None = None
+    """(B, L) a number a word, −1 for none: all words of the texts, where those around a row speak for it too (with a
+    `Context`), also words that are no row."""
 
     @property
     def asked(self) -> Tensor | None:
-        """(B, L) bool: the positions that speak for a row, where rows are not whole texts."""
-        return None if self.groups is None else self.groups >= 0
+        """(B, L) bool: the only positions that may speak, where rows are no whole texts and nothing around them may."""
+        return None if self.groups is None or self.words is not None else self.groups >= 0
+
+    @cached_property
+    def views(self) -> Views:
+        """The positions that rows hear, and the states that these are scored by."""
+        # Kept for whoever asks next, so with a gradient even where the first to ask wants none.
+        with torch.set_grad_enabled(torch.is_grad_enabled() or self.hidden.requires_grad):
+            if self.words is not None and self.encoder.context is not None:
+                return self.encoder.context.views(self)
+            row = self.row_of_position
+            position = torch.arange(len(row), device=row.device)
+            return Views(self.hidden.reshape(-1, self.hidden.shape[-1]), row, position)
 
     @cached_property
     def row_of_position(self) -> Tensor:
@@ -66,7 +81,11 @@ class SparseSequence:
 
 
 class LexicalEncoder(nn.Module):
-    """Scores z = h·Eᵀ + b where a support allows them, the gate, and a pooling over positions."""
+    """Scores z = h·Eᵀ + b where a support allows them, the gate, and a pooling over positions.
+
+    With a `context`, the columns of all tokens are there once for every offset, one block after another; weights,
+    thresholds and what is suppressed are the token's, whatever the offset.
+    """
 
     base: Tensor
     suppressed: Tensor
@@ -80,30 +99,32 @@ class LexicalEncoder(nn.Module):
         train_decoder: bool,
         pooling: Pooling | None = None,
         senses: VirtualExpander | None = None,
+        context: Context | None = None,
     ):
         """`gate` has a threshold a column: the vocabulary's tokens, then the further `senses` of some. `pooling`: None
-        is a maximum."""
+        is a maximum. `context`: not together with senses."""
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=train_decoder)  # (V, d): E, frozen unless asked
         self.bias = nn.Parameter(bias)  # (V,)
         self.gate = gate
         self.supports: Sequence[Support] = nn.ModuleList(supports)  # type: ignore[assignment]
         self.pooling = pooling or MaxPooling(weight.shape[1])
-        self.senses = senses
+        self.senses, self.context = senses, context
         tokens = torch.arange(len(bias))
         base = tokens if senses is None else torch.cat([tokens, senses.extra])
-        self.register_buffer("base", base, persistent=False)  # (V,): the token that each column scores with
-        self.register_buffer("suppressed", torch.zeros(len(base), dtype=torch.bool))  # (V,): shut for every input
+        self.register_buffer("suppressed", torch.zeros(len(base), dtype=torch.bool))  # shut for every input
+        gate.blocks = 1 if context is None else len(context.offsets)
+        self.register_buffer("base", base.repeat(gate.blocks), persistent=False)  # (V,): the token each scores with
         self._scan_copy: tuple[torch.dtype, Tensor] | None = None  # the decoder in the scan's precision
 
     @property
     def vocab_size(self) -> int:
-        """Columns of the sparse vector, V: tokens and further senses."""
+        """Columns of the sparse vector, V: tokens and further senses, or tokens at each offset."""
         return len(self.base)
 
     def suppress(self, tokens: Tensor) -> None:
-        """Shut tokens with all their senses for every input; a sense shuts its token."""
-        self.suppressed |= torch.isin(self.base, self.base[tokens])
+        """Shut tokens with all their senses, at all offsets, for every input; a sense shuts its token."""
+        self.suppressed |= torch.isin(self.base[: len(self.suppressed)], self.base[tokens])
 
     @torch.no_grad()
     def write_rows(self, tokens: Tensor, rows: Tensor) -> None:
@@ -128,30 +149,32 @@ class LexicalEncoder(nn.Module):
     def propose(
         self, sequence: SparseSequence, floor: Tensor, *, everywhere: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Pairs (position (N,), token (N,)) of all supports whose score may exceed `floor` (V,), and their h·E (N,).
+        """Pairs (view (N,), token (N,)) of all supports whose score may exceed `floor` (V,), and their h·E (N,).
 
-        Tokens, not yet senses; the floor of a token is that of the sense that opens first.
+        Tokens, not yet columns; the floor of a token is that of the sense that opens first.
 
         Supports that look at all positions alike propose only a token's best in each text, unless all are wanted
         (`everywhere`) or rows are no texts. A pair that several supports propose is there several times.
 
         The products are float32: a scan in that precision has them already, those of a faster one are done again.
         """
-        hidden = sequence.hidden.detach()
+        state, shut = sequence.views.state.detach(), self.suppressed
         scene = Scene(
-            hidden,
+            sequence.hidden.detach(),
             sequence.input_ids,
             sequence.attention_mask.bool(),
-            self._decoder_for_scan(hidden.dtype),
-            self._lowest(torch.where(self.suppressed, torch.inf, floor)) - self.bias.detach(),
+            self._decoder_for_scan(state.dtype),
+            self._lowest(torch.where(shut, torch.inf, floor[: len(shut)])) - self.bias.detach(),
             everywhere or sequence.groups is not None,
             sequence.asked,
+            sequence.words,
+            None if sequence.words is None else replace(sequence.views, state=state),
         )
         pairs = [support.propose(scene) for support in self.supports]
-        position, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
-        if hidden.dtype != torch.float32:
-            product = pair_dot(hidden.reshape(-1, hidden.shape[-1]), self.weight.detach(), position, token)
-        return position, token, product
+        view, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
+        if state.dtype != torch.float32:
+            product = pair_dot(state, self.weight.detach(), view, token)
+        return view, token, product
 
     def _lowest(self, floor: Tensor) -> Tensor:
         """(V,) floors of columns to the floor of each token: that of its most easily opened sense."""
@@ -161,10 +184,10 @@ class LexicalEncoder(nn.Module):
         return floor[:tokens].float().scatter_reduce(0, self.base[tokens:], floor[tokens:].float(), "amin")
 
     def activate(
-        self, sequence: SparseSequence, position: Tensor, column: Tensor, product: Tensor, taken: Tensor | None
+        self, sequence: SparseSequence, view: Tensor, column: Tensor, product: Tensor, taken: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Scores z and gated values (N,) of chosen pairs; `taken` (N,) is the senses' own, where there are any."""
-        z = self.scores(sequence, position, self.base[column], product)
+        z = self.scores(sequence, view, self.base[column], product)
         value = self.gate(z, column)
         if taken is None:
             return z, value
@@ -172,12 +195,14 @@ class LexicalEncoder(nn.Module):
         z = torch.where(taken > 0.5, z, torch.minimum(z.detach(), self.gate.floor()[column]))
         return z, torch.where(self.suppressed[column], 0.0, value * taken)
 
-    def scores(
-        self, sequence: SparseSequence, position: Tensor, token: Tensor, product: Tensor | None = None
-    ) -> Tensor:
+    def scores(self, sequence: SparseSequence, view: Tensor, token: Tensor, product: Tensor | None = None) -> Tensor:
         """(N,) z of chosen pairs in float32, differentiable; `product` (N,) is their h·E where that is known."""
-        hidden = sequence.hidden.reshape(-1, sequence.hidden.shape[-1])  # (B·L, d)
-        return pair_dot(hidden, self.weight, position, token, product) + self.bias.index_select(0, token)
+        return pair_dot(sequence.views.state, self.weight, view, token, product) + self.bias.index_select(0, token)
+
+    def columns(self, sequence: SparseSequence, view: Tensor, token: Tensor) -> Tensor:
+        """(N,) the columns of tokens (N,) at the offsets of views (N,)."""
+        role = sequence.views.role
+        return token if role is None else token + role[view] * len(self.bias)
 
     def floor(self) -> Tensor:
         """(V,) the score below which a pair has no influence: on the values, and in training on θ either."""
@@ -195,7 +220,9 @@ class LexicalEncoder(nn.Module):
         return rows.select(active), z[active]
 
     def dense(self, sequence: SparseSequence) -> Tensor:
-        """(B, L, V) activations by the plain formula."""
+        """(B, L, V) activations by the plain formula; with a `context`, those that the word at a position hears."""
+        if sequence.words is not None and self.context is not None:
+            return self._dense_context(sequence, self.context)
         allowed = torch.stack(
             [s.allows(sequence.input_ids, sequence.attention_mask.bool(), sequence.asked) for s in self.supports]
         ).any(0)
@@ -206,6 +233,19 @@ class LexicalEncoder(nn.Module):
         everything = torch.arange(self.vocab_size, device=z.device).expand_as(z)
         value = self.gate(z.flatten(), everything.flatten()).view_as(z)
         return torch.where(allowed, value, 0.0)
+
+    def _dense_context(self, sequence: SparseSequence, context: Context) -> Tensor:
+        """`dense` with a context: [R, V] activations, each row at the place of its word's first piece."""
+        ids, attended = sequence.input_ids, sequence.attention_mask.bool()
+        allowed = torch.stack([s.allows(ids, attended, None, sequence.words) for s in self.supports]).any(0)
+        hidden, allowed = sequence.hidden.flatten(0, 1).float(), (allowed & ~self.suppressed).flatten(0, 1)  # (B·L, T)
+        out = torch.zeros(len(hidden), self.vocab_size, device=hidden.device)
+        tokens = torch.arange(len(self.bias), device=hidden.device)
+        for here, role, there in zip(*(each.tolist() for each in context.heard(sequence)), strict=True):
+            state = context.mix[role] @ torch.cat([hidden[there], hidden[here]])  # (d,)
+            value = self.gate(self.weight.float() @ state + self.bias, tokens)
+            out[here, role * len(tokens) : (role + 1) * len(tokens)] = torch.where(allowed[there], value, 0.0)
+        return out.view(*ids.shape, -1)
 
     def _chosen(self, sequence: SparseSequence) -> Tensor:
         """(B, L, V) bool: columns of tokens without senses, and of each position's chosen sense."""
@@ -220,6 +260,6 @@ class LexicalEncoder(nn.Module):
     @torch.no_grad()
     def pooled_scores(self, sequence: SparseSequence) -> Tensor:
         """(N,) the pooled score of every token that a support allows anywhere in a row, for all rows of the batch."""
-        position, token, product = self.propose(sequence, torch.full_like(self.gate.theta, -torch.inf))
-        z = product + self.bias.index_select(0, token)
-        return z[best_position(sequence.row_of_position[position], token, z, self.vocab_size)]
+        view, token, product = self.propose(sequence, torch.full_like(self.gate.theta, -torch.inf))
+        z, column = product + self.bias.index_select(0, token), self.columns(sequence, view, token)
+        return z[best_position(sequence.views.row[view], column, z, self.vocab_size)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -16,9 +16,10 @@ from splade.config.schema import ModelConfig, Task
 from splade.config.variants import make
 from splade.data.batching import EncodedTexts
 from splade.data.given import whole_number
-from splade.errors import ModelError
+from splade.errors import ConfigError, ModelError
 from splade.models.backbone import Backbone
 from splade.models.calibration import calibrate
+from splade.models.context import Context
 from splade.models.encoder import LexicalEncoder, SparseSequence
 from splade.models.heads import HEADS, HeadParts
 from splade.models.layers.activation import DEFAULT_GATE, GATES
@@ -30,9 +31,10 @@ from splade.models.savable import Savable
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
 from splade.models.supports import SUPPORTS, SupportParts
+from splade.models.suppression import Suppression
 from splade.models.text_methods import TextMethods
 from splade.models.vocabulary import Vocabulary
-from splade.models.word_reader import WordReader, words_in_pieces
+from splade.models.word_reader import WordReader
 from splade.task_description import describe
 from splade.utils.cuda import pick_dtype
 
@@ -41,7 +43,7 @@ from splade.utils.cuda import pick_dtype
 POSITIONS_AT_A_TIME = 2048
 
 
-class LexicalSAE(TextMethods, Savable):
+class LexicalSAE(TextMethods, Suppression, Savable):
     """text → backbone → scores over the vocabulary → gate → sparse s → head → logits.
 
     sparse_seq = model(input_ids, attention_mask)           # stands for [B, L, V], holds [B, L, d]
@@ -86,20 +88,25 @@ class LexicalSAE(TextMethods, Savable):
         if opened is not None:
             vocabulary = vocabulary.with_words(len(opened), opened.free)
         self.vocabulary = vocabulary if senses is None else vocabulary.with_senses(senses[0], senses[1].shape[1])
+        columns, context = len(self.vocabulary), self._context(senses is not None)
+        if context is not None:
+            self.vocabulary = vocabulary.at_offsets(context.offsets)
         readings = None if opened is None or blank else opened.reader.read([(w,) for w in vocabulary.content.tolist()])
         parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank, opened, readings)
         weight, bias = backbone.decoder()
         self.encoder = LexicalEncoder(
             F.pad(weight, (0, 0, 0, len(vocabulary) - len(weight))),
             F.pad(bias, (0, len(vocabulary) - len(bias)), value=0.0 if blank else float(bias.mean())),
-            make(GATES, config.gate or DEFAULT_GATE, config, len(self.vocabulary)),
+            make(GATES, config.gate or DEFAULT_GATE, config, columns),
             [make(SUPPORTS, name, config, parts) for name in config.support],
             config.train_decoder,
             make(POOLINGS, config.pooling, config, backbone.hidden_size),
             None if senses is None else VirtualExpander(len(vocabulary), *senses),
+            context,
         )
         sense_of = list(self.vocabulary.sense_of.values())
-        rest = config.hidden_size, len(self.labels), sense_of, len(opened) if opened else 0
+        blocks = len(self.vocabulary.offsets)
+        rest = config.hidden_size, len(self.labels), sense_of, len(opened) if opened else 0, blocks
         self.head = make(HEADS, config.head, config, HeadParts(backbone.frozen_embeddings(), *rest))
         self.open_words = opened
         if opened is not None:
@@ -109,6 +116,24 @@ class LexicalSAE(TextMethods, Savable):
             table = self.head.words[content].float() if self.head.words_from_meaning else None
             opened.fit(readings, weight[content], table)
 
+    def _context(self, has_senses: bool) -> Context | None:
+        """How the words around a word speak for it, where they may."""
+        config, words = self.config, self.config.context
+        if not words or "model.context" in describe(self.task).idle_settings:
+            return None
+        fits = {
+            f"the head '{config.head}'": HEADS.get(config.head).has_blocks,
+            f"the pooling '{config.pooling}'": POOLINGS.get(config.pooling).of_views,
+            **{f"the support '{name}'": SUPPORTS.get(name).speaks_for_others for name in config.support},
+            f"model.senses={config.senses}": not has_senses,
+        }
+        if misfit := next((name for name, fit in fits.items() if not fit), None):
+            raise ConfigError(
+                f"model.context={words} cannot go together with {misfit}; it needs the support 'neighbourhood', the "
+                "head 'tied_mlp', the pooling 'max' and one sense a word, or set it to 0."
+            )
+        return Context(self.backbone.hidden_size, words)
+
     def _open_vocabulary(
         self, vocabulary: Vocabulary, texts: EncodedTexts | None, saved: tuple[int, int] | None
     ) -> OpenWords | None:
@@ -116,7 +141,7 @@ class LexicalSAE(TextMethods, Savable):
         as many as a saved model has."""
         if not any(SUPPORTS.get(name).lets_split_words_speak for name in self.config.support):
             return None
-        words, often = ([], 0) if texts is None else split_words_of(texts, vocabulary)
+        words, often = ([], 0) if texts is None else split_words_of(texts, vocabulary, given=bool(self.config.context))
         known, often = (len(words), often) if saved is None else saved
         from_meaning = HEADS.get(self.config.head).words_from_meaning
         widths = self.backbone.hidden_size, self.backbone.input_embeddings().embedding_dim if from_meaning else 0
@@ -175,38 +200,6 @@ class LexicalSAE(TextMethods, Savable):
     def topk_per_position(self, most: int) -> None:
         self.config = replace(self.config, topk_per_position=whole_number(most, "topk_per_position", least=0))
 
-    def suppress(self, words: Sequence[str]) -> None:
-        """Shut words for every input, in all their senses and spellings; saved with the model."""
-        listed = [words] if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [words]
-        if not all(isinstance(word, str) for word in listed):
-            raise ModelError(f"Words to suppress were expected, a list of strings, but {words!r:.60} was given.")
-        split = {word: self._as_split(word) for word in listed} if self.open_words is not None else {}
-        whole = [word for word in listed if not split.get(word) or self.vocabulary.match(word)]
-        chosen = self.vocabulary.tokens_of(whole, "The list to suppress")
-        self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.device))
-        for pieces in {pieces for spellings in split.values() for pieces in spellings}:
-            self.open_words.shut_word(pieces)  # type: ignore[union-attr]
-
-    def _as_split(self, word: str) -> set[tuple[int, ...]]:
-        """The pieces that the tokenizer makes of a word, at the beginning of a text and after a space, in any case;
-        spellings that are one token are left out."""
-        spellings = {word.strip(), word.strip().lower(), word.strip().upper(), word.strip().capitalize()}
-        found = set()
-        for text in {*spellings, *(f" {spelling}" for spelling in spellings)}:
-            ids = torch.tensor([self.tokenizer(text, add_special_tokens=False)["input_ids"]], dtype=torch.long)
-            if ids.numel():
-                split, number = words_in_pieces(self.vocabulary, ids, torch.ones_like(ids))
-                found |= set(split.values()) if len(number.unique()) == 1 else set()  # one word, not several
-        return found
-
-    @property
-    def suppressed_words(self) -> list[str]:
-        """Names of the tokens that are shut for every input, each once whatever its senses and spellings."""
-        shut = self.encoder.base[self.encoder.suppressed].tolist()
-        split = sorted(self.open_words.shut) if self.open_words is not None else []
-        names = [*(self.vocabulary.names[token] for token in shut), *map(self.vocabulary.name_of, split)]
-        return list(dict.fromkeys(names))
-
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L); the result stands for the [B, L, V] sparse activations."""
         with self.autocast():
@@ -229,7 +222,8 @@ class LexicalSAE(TextMethods, Savable):
 
         `words` (B, L): the number of the word that each position is a piece of, −1 where there is none to decide on; a
         batch's words are counted from 0 in the order of their first pieces. Without it every position that is neither
-        padding nor special is a word. Positions nobody asks for are not scored.
+        padding nor special is a word. Positions nobody asks for are not scored. With a context, further words of the
+        texts, which only speak for those to decide on, may have numbers from −2 down, one each.
         """
         sequence = self.by_word(sequence, words)
         rows, scores = self._pool(sequence)
@@ -244,10 +238,12 @@ class LexicalSAE(TextMethods, Savable):
         if words is None:
             special = self.vocabulary.special.to(self.device)[sequence.input_ids]
             inside = (sequence.attention_mask > 0) & ~special  # (B, L)
-            words = torch.where(inside, inside.flatten().cumsum(0).view_as(inside) - 1, -1)
+            words = groups = torch.where(inside, inside.flatten().cumsum(0).view_as(inside) - 1, -1)
         elif self.config.word_pieces == "first":
-            words = torch.where(first_pieces(words), words, -1)
-        return replace(sequence, groups=words)
+            groups = torch.where(first_pieces(words), words, -1)
+        else:
+            groups = words.clamp(min=-1)
+        return replace(sequence, groups=groups, words=words if self.encoder.context is not None else None)
 
     def _pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
         rows, scores = self.encoder.pool(sequence)

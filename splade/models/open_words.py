@@ -119,7 +119,7 @@ class OpenWords(nn.Module):
     def _name(self, columns: dict[Pieces, int]) -> None:
         *_, vocabulary = self._owners
         for word, column in columns.items():
-            vocabulary.names[column] = vocabulary.name_of(word)
+            vocabulary.rename(column, vocabulary.name_of(word))
 
     @torch.no_grad()
     def fit(self, readings: Tensor, decoder: Tensor, table: Tensor | None) -> None:
@@ -146,6 +146,7 @@ class OpenWords(nn.Module):
         design = self._design(self.reader.read(list(columns)))
         place = torch.tensor(list(columns.values()), device=design.device)
         encoder.write_rows(place, _as_long(design @ self.to_decoder, encoder.weight.data[: self.first]))
+        encoder.bias.data[place] = encoder.bias.data[self.rare].clone()  # not a free column's, which no saved model has
         if self.to_head.shape[1]:
             rows = self._without_look_alikes(list(columns), design @ self.to_head)
             head.words[place] = _as_long(rows, head.words[: self.first]).to(head.words.dtype)
@@ -160,6 +161,9 @@ class OpenWords(nn.Module):
         first = torch.tensor([word[0] for word in words], device=rows.device)
         along = F.normalize(head.words[first].float(), dim=1)  # (n, ·)
         is_word = (vocabulary.whole_word & ~vocabulary.stop).to(rows.device)[first]
+        # What a mark follows (*German-owned*) is a word that is meant.
+        goes_on = vocabulary.wordlike & ~vocabulary.starts_word
+        is_word &= goes_on.to(rows.device)[[word[min(1, len(word) - 1)] for word in words]]
         return rows - is_word[:, None] * (rows * along).sum(1, keepdim=True) * along
 
     def columns_of(self, words: Sequence[Pieces]) -> list[int]:
@@ -214,18 +218,22 @@ def _as_long(rows: Tensor, table: Tensor) -> Tensor:
     return F.normalize(rows, dim=1) * sample.norm(dim=1).mean()
 
 
-def split_words_of(texts: EncodedTexts, vocabulary: Vocabulary) -> tuple[list[Pieces], int]:
-    """The words of encoded texts that the tokenizer splits, the most frequent first, and how many are frequent."""
+def split_words_of(texts: EncodedTexts, vocabulary: Vocabulary, given: bool = False) -> tuple[list[Pieces], int]:
+    """The words of encoded texts that the tokenizer splits, the most frequent first, and how many are frequent;
+    `given`: of the words that the texts were given in, where they were."""
     counts: Counter[Pieces] = Counter()
     order = np.argsort(texts.lengths, kind="stable")
     for start in range(0, len(order), TEXTS_AT_A_TIME):
         rows = order[start : start + TEXTS_AT_A_TIME]
         ids = torch.zeros(len(rows), max(1, int(texts.lengths[rows].max())), dtype=torch.long)
         attended = torch.zeros_like(ids, dtype=torch.bool)
+        words = torch.full_like(ids, -1) if given and texts.words_of(rows[0]) is not None else None
         for line, row in enumerate(rows):
             text = texts[row]
             ids[line, : len(text)], attended[line, : len(text)] = torch.from_numpy(text.astype(np.int64)), True
-        counts.update(words_in_pieces(vocabulary, ids, attended)[0].values())
+            if words is not None:
+                words[line, : len(text)] = torch.from_numpy(texts.words_of(row))
+        counts.update(words_in_pieces(vocabulary, ids, attended, words)[0].values())
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
     return ordered, sum(count >= OFTEN for count in counts.values())
 

@@ -4,7 +4,7 @@ kind, behind `POOLINGS`."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,9 @@ OUT_OF_REACH = 1e6
 class Pooling(nn.Module, ABC):
     """Base of all poolings."""
 
+    of_views: ClassVar[bool] = False
+    """Whether it pools positions as the rows around them hear them (`Context`); else only as they are."""
+
     def __init__(self, width: int):
         """`width`: of the hidden states."""
         super().__init__()
@@ -44,15 +47,18 @@ class MaxPooling(Pooling):
     A gate is monotone in z, so the maximum is taken first and only one score a (row, token) is gated.
     """
 
+    of_views = True
+
     def forward(self, encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        row_of = sequence.row_of_position
-        position, token, product, taken = _columns(encoder, sequence, everywhere=encoder.senses is not None)
+        views = sequence.views
+        view, token, product, taken = _columns(encoder, sequence, everywhere=encoder.senses is not None)
         # A token has one bias wherever it stands, so the higher product is the higher score.
         rank = product if taken is None else torch.where(taken > 0.5, product, product - OUT_OF_REACH)
-        best = best_position(row_of[position], token, rank, encoder.vocab_size)
-        position, token, taken = position[best], token[best], None if taken is None else taken[best]
-        z, value = encoder.activate(sequence, position, token, product[best], taken)
-        return SparseRows(row_of[position], token, position, value, sequence.num_rows, encoder.vocab_size), z
+        best = best_position(views.row[view], token, rank, encoder.vocab_size)
+        view, token, taken = view[best], token[best], None if taken is None else taken[best]
+        z, value = encoder.activate(sequence, view, token, product[best], taken)
+        size = sequence.num_rows, encoder.vocab_size
+        return SparseRows(views.row[view], token, views.position[view], value, *size), z
 
 
 @POOLINGS.register("attention")
@@ -111,20 +117,20 @@ class AttentionPooling(Pooling):
 def _columns(
     encoder: LexicalEncoder, sequence: SparseSequence, *, everywhere: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Pairs above the encoder's floor: position, column, product h·E and, where there are senses, taken (N,)."""
-    position, token, product = encoder.propose(sequence, encoder.floor(), everywhere=everywhere)
+    """Pairs above the encoder's floor: view, column, product h·E and, where there are senses, taken (N,)."""
+    view, token, product = encoder.propose(sequence, encoder.floor(), everywhere=everywhere)
     if encoder.senses is None:
-        return position, token, product, None
-    return encoder.senses.expand(sequence, position, token, product, others=encoder.training)
+        return view, encoder.columns(sequence, view, token), product, None
+    return encoder.senses.expand(sequence, view, token, product, others=encoder.training)
 
 
 @torch.no_grad()
 def active_pairs(encoder: LexicalEncoder, sequence: SparseSequence) -> tuple[Tensor, Tensor, Tensor]:
     """Position, column and value (N,) of all activations above zero: `LexicalEncoder.dense` without its zeros.
 
-    A pair that several supports propose is there several times.
+    A pair that several supports propose is there several times, and so is one that several rows hear.
     """
-    position, column, product, taken = _columns(encoder, sequence, everywhere=True)
-    _, value = encoder.activate(sequence, position, column, product, taken)
+    view, column, product, taken = _columns(encoder, sequence, everywhere=True)
+    _, value = encoder.activate(sequence, view, column, product, taken)
     active = value > 0
-    return position[active], column[active], value[active]
+    return sequence.views.position[view[active]], column[active], value[active]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from splade.models.encoder import SparseSequence
-from splade.models.heads import LinearRegion
+from splade.models.linear_region import LinearRegion
 from splade.models.sparse import SparseRows
 
 

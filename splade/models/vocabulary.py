@@ -21,6 +21,7 @@ from transformers import PreTrainedTokenizerFast
 
 from splade.data.stop_words import CONTRASTS, NEGATIONS, STOP_WORDS
 from splade.errors import BackboneError, ConfigError
+from splade.utils.arrows import arrow
 
 Marker = Literal["##", "Ġ", "▁"]
 
@@ -70,6 +71,9 @@ class Vocabulary:
     """Entries that no word has yet."""
     sense_of: dict[int, int] = field(default_factory=dict)
     """Entries that are further senses of a token (``bank#2``), and that token."""
+    offsets: tuple[int, ...] = (0,)
+    """Where the words stand that the entries are spoken by, in words from the one that is decided on: all entries are
+    there once for each offset, one block after another."""
 
     @classmethod
     def from_tokenizer(cls, tokenizer: PreTrainedTokenizerFast, vocab_size: int) -> Vocabulary:
@@ -129,9 +133,30 @@ class Vocabulary:
         blank = [""] * count
         return replace(self, pieces=[*self.pieces, *blank], names=[*self.names, *blank], free=free, **grown)
 
+    def at_offsets(self, offsets: tuple[int, ...]) -> Vocabulary:
+        """With all entries once for each offset; they have the same names at all."""
+        names = ("special", "starts_word", "wordlike", "whole_word", "stop")
+        masks: Any = {name: getattr(self, name).repeat(len(offsets)) for name in names}
+        lists: Any = {name: getattr(self, name) * len(offsets) for name in ("pieces", "names")}
+        return replace(self, **lists, **masks, free=self.free * len(offsets), offsets=offsets)
+
+    def rename(self, entry: int, name: str) -> None:
+        """Name an entry, at all offsets."""
+        for place in range(entry, len(self), len(self) // len(self.offsets)):
+            self.names[place] = name
+
+    def offset_of(self, entry: int) -> int:
+        """Where the word stands that this entry is spoken by."""
+        return self.offsets[entry // (len(self) // len(self.offsets))]
+
+    def name_in_place(self, entry: int) -> str:
+        """An entry's name, with arrows to where the word stands if that is another: ``← mr`` for the one before."""
+        return arrow(self.offset_of(entry)) + self.names[entry]
+
     def name_of(self, pieces: Sequence[int]) -> str:
         """A word by the tokens that write it, as people read it."""
-        return self.tokenizer.convert_tokens_to_string([self.pieces[piece] for piece in pieces]).strip() or BLANK
+        text = self.tokenizer.convert_tokens_to_string([self.pieces[piece] for piece in pieces])
+        return "".join(text.split()) or BLANK  # WordPiece puts spaces around marks: "u . s ."
 
     @property
     def content(self) -> Tensor:
@@ -152,8 +177,14 @@ class Vocabulary:
 
     @cached_property
     def base(self) -> Tensor:
-        """(V,) the token of each entry: itself, or the one it is a sense of."""
-        return torch.tensor([self.sense_of.get(index, index) for index in range(len(self))])
+        """(V,) the token of each entry: itself, or the one it is a sense of, or that it is at another offset."""
+        size = len(self) // len(self.offsets)
+        return torch.tensor([self.sense_of.get(index, index) for index in range(size)]).repeat(len(self.offsets))
+
+    @cached_property
+    def at_any_offset(self) -> Tensor:
+        """(V,) each entry as it is at the first offset: a number for a token, or a sense of it, wherever it stands."""
+        return torch.arange(len(self)) % (len(self) // len(self.offsets))
 
     def word_groups(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The number of the word at each position (B, L), counted from 0 in each text; -1 at special and padding.

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
 from splade.models.backbone import Backbone, frozen_copy
+from splade.models.context import word_starts
 from splade.models.vocabulary import Vocabulary
 
 Pieces = tuple[int, ...]
@@ -23,10 +24,15 @@ Pieces = tuple[int, ...]
 WORDS_AT_A_TIME = 256
 
 
-def words_in_pieces(vocabulary: Vocabulary, input_ids: Tensor, attended: Tensor) -> tuple[dict[int, Pieces], Tensor]:
+def words_in_pieces(
+    vocabulary: Vocabulary, input_ids: Tensor, attended: Tensor, words: Tensor | None = None
+) -> tuple[dict[int, Pieces], Tensor]:
     """The words of a batch that no token of the vocabulary writes, by number, and the word number (B·L,) of every
-    position (or −1)."""
-    groups = vocabulary.word_groups(input_ids, attended).flatten()  # (B·L,): −1 where there is no word
+    position (or −1). `words` (B, L): a number a word, −1 for none; None: the words that the tokenizer marks."""
+    if words is None:
+        groups = vocabulary.word_groups(input_ids, attended).flatten()  # (B·L,): −1 where there is no word
+    else:
+        groups = torch.where(words == -1, -1, word_starts(words).cumsum(1) - 1).flatten()
     ids, length = input_ids.flatten(), input_ids.shape[1]
     text = torch.arange(len(ids), device=ids.device) // max(length, 1)
     word = torch.where(groups >= 0, text * length + groups, -1)

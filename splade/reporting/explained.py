@@ -9,9 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
+from splade.utils.arrows import arrow
 
 DECIMALS = 3
 """Decimals of a printed score: enough to tell words apart, few enough to read."""
+
+LONGEST_NAME = 34
+"""Characters of a word and the tokens that it spoke through, the strongest that there is room for: a sum's number must
+not fall off the line in a terminal of 80."""
 
 UNEXPLAINED_FROM = 5e-4
 """A gap between the sum and the logit that rounding cannot account for gets a row of its own: it is a fault to show."""
@@ -65,7 +70,30 @@ def word_rows(explanation: Explanation, top: int) -> list[Row]:
 def token_rows(explanation: Explanation, top: int) -> list[Row]:
     """The `top` strongest vocabulary tokens, the others folded into one row, the bias and the logit."""
     kept, folded = explanation.tokens[:top], explanation.tokens[top:]
-    return _sum_rows(explanation, [(token.token, token) for token in kept], folded, "token")
+    return _sum_rows(explanation, [(arrow(token.offset) + token.token, token) for token in kept], folded, "token")
+
+
+def tag_rows(explanation: Explanation, top: int) -> list[Row]:
+    """The sum behind a tag: over the words of the sentence where several may speak for it, else over tokens."""
+    if len(explanation.words) < 2:
+        return token_rows(explanation, top)
+    words = explanation.words
+    strongest = _strongest(words, top)
+    kept = sorted((words[index] for index in strongest), key=lambda word: -abs(word.score))
+    folded = [word for index, word in enumerate(words) if index not in strongest and word.tokens]
+    return _sum_rows(explanation, [(_spoken(word), word) for word in kept], folded, "word")
+
+
+def _spoken(word: WordScore) -> str:
+    """A word of the sentence by where it stands and, unless that is itself alone, what it spoke through."""
+    name = arrow(word.offset) + word.word if word.offset else "itself"
+    if [token.lower() for token in word.tokens] == [word.word.lower()]:
+        return name
+    for count in range(len(word.tokens), 0, -1):
+        shown = ", ".join([*word.tokens[:count], *(["…"] if count < len(word.tokens) else [])])
+        if len(name) + len(shown) + len(" ()") <= LONGEST_NAME:
+            return f"{name} ({shown})"
+    return f"{name} (…)"
 
 
 def round_to_sum(numbers: Sequence[float], total: float, decimals: int = DECIMALS) -> list[int]:

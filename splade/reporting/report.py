@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from splade.attribution.explanation import Explanation, WordScore
-from splade.attribution.tagged import ExplainedText
+from splade.attribution.tagged import ExplainedText, ExplainedWord
 from splade.evaluation.figure import percent
 from splade.reporting import plots
 from splade.reporting.about import about
-from splade.reporting.explained import Row, segments, token_rows, word_rows
+from splade.reporting.explained import Row, segments, tag_rows, word_rows
 from splade.reporting.interaction_rows import InteractionTable, interaction_table
 from splade.reporting.sections import figure_title, headline, sections
 from splade.reporting.tagged import Stretch, stretches
@@ -75,11 +75,16 @@ class TaggedSentence:
     """One sentence of a tagger's report."""
 
     stretches: list[Stretch]
-    words: list[tuple[Explanation, str, list[Row]]]
+    words: list[tuple[ExplainedWord, str, list[Row]]]
     """Each word of an entity, how sure its tag is, and its sum as one line."""
     error: float
     gold: str | None = None
     """The tags that the data have where they are others."""
+
+    @property
+    def by_word(self) -> bool:
+        """Whether the sums are over words of the sentence, not tokens."""
+        return any(len(word.explanation.words) > 1 for word, _, _ in self.words)
 
 
 def write_report(
@@ -221,8 +226,12 @@ def tagged_sentence(found: ExplainedText, gold: str | None = None) -> TaggedSent
     return TaggedSentence(
         stretches(found.tagged),
         [
-            (one, percent(one.probabilities[one.target]), token_rows(one, TOP_WORDS))
-            for one in (word.explanation for word in found.explained)
+            (
+                word,
+                percent(word.explanation.probabilities[word.explanation.target]),
+                tag_rows(word.explanation, TOP_WORDS),
+            )
+            for word in found.explained
         ],
         max((word.explanation.check() for word in found.explained), default=0.0),
         gold,

@@ -6,10 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from splade.attribution.explanation import Explanation
-from splade.attribution.tagged import ExplainedText, TaggedText
+from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText
 from splade.evaluation.figure import percent
-from splade.reporting.explained import token_rows
+from splade.reporting.explained import tag_rows
 from splade.reporting.sums_table import SumRow, sums_table
 from splade.reporting.tagged import (
     STRONGEST_OF_SEVERAL,
@@ -35,7 +34,7 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
     Args:
         found: what to print.
         console: where to; colours and width are its business, and nothing depends on colour alone.
-        top: how many tokens of a sum are named; the others share a summand.
+        top: how many tokens of a sum, or words where several speak for one, are named; the others share a summand.
         whole: give each sum a table of its own.
     """
     print_tagged(found.tagged, console)
@@ -43,9 +42,8 @@ def print_explained_tags(found: ExplainedText, console: Console, top: int, *, wh
         return
     console.print()
     for word in found.explained if whole else ():
-        explanation = word.explanation
-        console.print(_verdict(word.number, explanation))
-        console.print(token_table(explanation, top))
+        console.print(_verdict(word))
+        console.print(token_table(word.explanation, top))
     if not whole:
         console.print(_table(found, console, top))
     if any(word.context is not None for word in found.explained):
@@ -62,7 +60,7 @@ def _context_table(found: ExplainedText, console: Console) -> Table:
     lines, most = [], STRONGEST_WORDS if len(found.explained) == 1 else STRONGEST_OF_SEVERAL
     for word in found.explained:
         rows = [] if word.context is None else context_rows(found.tagged, word.context, most)
-        name = [str(word.number), word.explanation.words[0].word, word.explanation.target]
+        name = [str(word.number), word.itself.word, word.explanation.target]
         if not rows:
             lines.append(SumRow([*name, "", ""], [], "there is no other word"))
         for row in rows:
@@ -88,8 +86,9 @@ def _bracketed(tagged: TaggedText) -> Text:
     return line
 
 
-def _verdict(number: int, explanation: Explanation) -> Text:
-    line = Text(f"{number}  {one_line(explanation.words[0].word)}  ")
+def _verdict(word: ExplainedWord) -> Text:
+    explanation = word.explanation
+    line = Text(f"{word.number}  {one_line(word.itself.word)}  ")
     line.append(one_line(explanation.label), style="bold")
     line.append(f"  {percent(explanation.probabilities[explanation.label])}")
     if explanation.target != explanation.label:
@@ -103,10 +102,13 @@ def _table(found: ExplainedText, console: Console, top: int) -> Table:
     """A row a word: its tag and the sum that is the tag's logit."""
     lines = []
     for word in found.explained:
-        rows, target = token_rows(word.explanation, top), word.explanation.target
+        rows = tag_rows(word.explanation, top)
+        name, target = word.itself.word, word.explanation.target
         sure = percent(word.explanation.probabilities[target])
-        cells = [str(word.number), word.explanation.words[0].word, target, sure, rows[-1].printed]
+        cells = [str(word.number), name, target, sure, rows[-1].printed]
         lines.append(SumRow(cells, [(row.name, row.printed) for row in rows[:-1]]))
     asked = any(word.explanation.target != word.explanation.label for word in found.explained)
-    headings = ["", "word", "target" if asked else "tag", "sure", "logit", "= tokens and bias"]
+    by_word = any(len(word.explanation.words) > 1 for word in found.explained)
+    summed = f"= {'words' if by_word else 'tokens'} and bias"
+    headings = ["", "word", "target" if asked else "tag", "sure", "logit", summed]
     return sums_table(headings, lines, console)

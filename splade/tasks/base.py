@@ -38,7 +38,8 @@ class Batch:
     rows: np.ndarray
     """(B,) which texts (windows) of the task these are."""
     words: Tensor | None = None
-    """(B, L) tagging: the row that each position is a piece of, −1 for none, as `LexicalSAE.tag_words` takes it."""
+    """(B, L) tagging: the row that each position is a piece of, −1 for none, −2 − its number for a word that the batch
+    only shows; as `LexicalSAE.tag_words` takes it."""
     place: np.ndarray | None = None
     """(R,) tagging: which of the task's labels each row is of."""
 

@@ -48,7 +48,7 @@ class TaggingTask(Task):
         self.sentence_lengths = np.array([len(tags) for tags in split.tags], dtype=np.int64)  # (S,)
         starts = np.cumsum(self.sentence_lengths) - self.sentence_lengths
         start = np.repeat(starts[self.encoded.sentence], self.encoded.lengths)  # (pieces,)
-        self._place = np.where(self.encoded.word >= 0, start + self.encoded.word, -1)  # (pieces,): its word's label
+        self._place = np.where(self.encoded.shown >= 0, start + self.encoded.shown, -1)  # (pieces,): its word's label
 
     @staticmethod
     def divide(split: TaggedSplit, tokenizer: Any, max_length: int) -> TaggedSplit:
@@ -118,8 +118,9 @@ class TaggingTask(Task):
         place[inside] = self._place[pieces]
         begins = np.zeros(inside.shape, dtype=bool)
         begins[inside] = first[pieces]
-        wanted = np.isin(place, place[begins]) & (place >= 0)
-        words = np.where(wanted, np.cumsum(begins).reshape(begins.shape) - 1, -1)
+        line = np.arange(len(place))[:, None] * (len(self.labels) + 1)  # two windows of a batch may show a word
+        wanted = np.isin(line + place, (line + place)[begins]) & (place >= 0)
+        words = np.where(wanted, np.cumsum(begins).reshape(begins.shape) - 1, np.where(place >= 0, -2 - place, -1))
         labels = torch.from_numpy(self.labels[place[begins]])
         return Batch(input_ids, mask, labels, np.asarray(rows), torch.from_numpy(words), place[begins])
 
@@ -152,7 +153,7 @@ class TaggingTask(Task):
     def row_of_position(self, batch: Batch) -> Tensor:
         """The word, −1 where a position is no piece of one that the batch decides."""
         assert batch.words is not None, "a batch of words knows where they stand"
-        return batch.words
+        return batch.words.clamp(min=-1)
 
     def decide_classes(self, logits: Tensor) -> np.ndarray:
         """The most probable tags that make possible sentences; see `decode`."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from splade.config.schema import TrainingConfig
 from splade.config.variants import make
+from splade.errors import ConfigError
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.backbone import frozen_copy
 from splade.models.encoder import SparseSequence
@@ -67,13 +68,14 @@ class OwnToken(Anchor):
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
         ids, rows = sequence.input_ids, sequence.num_rows
         attended = sequence.attention_mask.bool()
-        position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked)  # (P,), (P, k), its own first
+        position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked, sequence.words)  # its own first
         several = (tokens >= 0).sum(1) > 1
-        position, tokens = position[several], tokens[several]
+        view, which = sequence.views.of(position[several])
+        tokens = tokens[several][which]
         there = tokens >= 0  # (P, k)
         z = torch.full(tokens.shape, -torch.inf, device=tokens.device)
-        z[there] = self.model.encoder.scores(sequence, position[:, None].expand_as(tokens)[there], tokens[there])
-        row = sequence.row_of_position[position]
+        z[there] = self.model.encoder.scores(sequence, view[:, None].expand_as(tokens)[there], tokens[there])
+        row = sequence.views.row[view]
         total = z.new_zeros(rows).index_add(0, row, F.cross_entropy(z, torch.zeros_like(row), reduction="none"))
         return total / torch.bincount(row, minlength=rows).clamp(min=1)
 
@@ -90,6 +92,11 @@ class FrozenScores(Anchor):
 
     def __init__(self, model: LexicalModel):
         super().__init__(model)
+        if model.encoder.context is not None:
+            raise ConfigError(
+                "training.anchor 'frozen_scores' compares what words say for themselves alone, and cannot go together "
+                "with model.context; choose 'own_token' or 'register'."
+            )
         self.backbone = frozen_copy(model.backbone)
         tokens, weight = model.backbone.vocab_size, model.encoder.weight
         self.weight = (weight.detach().clone() if weight.requires_grad else weight)[:tokens]  # (V, d)
@@ -150,11 +157,13 @@ class Register(Anchor):
 
     def __call__(self, sequence: SparseSequence, state: CircuitState, labels: Tensor) -> Tensor:
         attribution = compute_attribution_tensor(state, labels)
-        size, vocab, row = attribution.value.abs(), attribution.vocab_size, sequence.row_of_position
-        attended = sequence.attention_mask.bool()
-        position, tokens = self.neighbourhood.candidates(sequence.input_ids, attended, sequence.asked)
-        neighbours = (row[position][:, None] * vocab + tokens)[tokens >= 0]
-        present = torch.cat([neighbours, (row * vocab + sequence.input_ids.flatten())[row >= 0]])
+        size, vocab, views = attribution.value.abs(), attribution.vocab_size, sequence.views
+        ids, attended = sequence.input_ids, sequence.attention_mask.bool()
+        position, tokens = self.neighbourhood.candidates(ids, attended, sequence.asked, sequence.words)
+        view, which = views.of(position)
+        neighbours = (views.row[view][:, None] * vocab + tokens[which])[tokens[which] >= 0]
+        standing = views.row * vocab + ids.flatten()[views.position]
+        present = torch.cat([neighbours, standing[views.row >= 0]])
         absent = ~torch.isin(attribution.row * vocab + self.model.encoder.base[attribution.token], present)
         absent_share = attribution.sum_rows(size * absent) / attribution.sum_rows(size).clamp(min=1e-9)
         tokens, entry = attribution.token.unique(return_inverse=True)

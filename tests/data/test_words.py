@@ -58,6 +58,10 @@ def test_every_word_is_decided_once(
     starts, ends = encoded.ids[encoded.offsets[:-1]], encoded.ids[encoded.offsets[1:] - 1]
     assert set(starts.tolist()) <= {tokenizer.cls_token_id} and set(ends.tolist()) <= {tokenizer.sep_token_id}
     assert encoded.words == len(every)
+    shown = encoded.shown >= 0  # what is decided is shown, by the same number
+    assert (encoded.shown[encoded.word >= 0] == encoded.word[encoded.word >= 0]).all()
+    assert all((np.diff(numbers[numbers >= 0]) >= 0).all() for numbers in map(encoded.words_of, range(len(encoded))))
+    assert shown.sum() == len(encoded.ids) - 2 * len(encoded)  # all but the special tokens
     assert np.logical_or.reduceat(encoded.first, encoded.offsets[:-1]).all() if len(encoded) else not every
     assert encoded.sentence.tolist() == sorted(encoded.sentence.tolist())
 

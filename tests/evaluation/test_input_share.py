@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from splade.evaluation.input_share import size_on_input
-from tests.evaluation.builders import TOKENIZER, attribution
+from tests.evaluation.builders import TOKENIZER, attribution, token
 
 
 def on_input(texts: list[str], *rows: dict[str, float]) -> tuple[float, float]:
@@ -27,6 +29,16 @@ def test_a_word_at_a_position_of_no_row_does_not_count() -> None:
     ids = TOKENIZER(["good film"], return_tensors="pt")["input_ids"]  # [CLS] good film [SEP]
     rows = torch.tensor([[-1, 0, -1, -1]])
     assert size_on_input(ids, rows, attribution({"good": 2.0, "film": 3.0})) == (2.0, 5.0)
+
+
+def test_where_it_fired() -> None:
+    """Where words speak for others, a token must stand where it fired; by hand, entry n fired at position n."""
+    ids = TOKENIZER(["good film"], return_tensors="pt")["input_ids"]
+    rows = attribution({}, {"film": 1.0, "good": 3.0, "bad": 5.0})
+    places = {token(word): place for place, word in enumerate(("[CLS]", "good", "film", "[SEP]"))}
+    fired = [places.get(each, 3) for each in rows.token.tolist()]
+    assert size_on_input(ids, None, replace(rows, position=torch.tensor(fired))) == (4.0, 9.0)
+    assert size_on_input(ids, None, replace(rows, position=torch.tensor([1, 1, 1]))) == (3.0, 9.0)
 
 
 def test_of_nothing_is_nothing() -> None:

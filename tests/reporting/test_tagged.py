@@ -12,6 +12,7 @@ from rich.console import Console
 from splade.attribution.context import Context, ContextEffect, TokenChange
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
+from splade.reporting.explained import tag_rows
 from splade.reporting.plots import validation_score
 from splade.reporting.report import tagged_sentence, write_report
 from splade.reporting.tagged import ContextRow, context_rows, stretches, unmeasured_words
@@ -91,6 +92,62 @@ def test_a_name_and_its_number_stay_together() -> None:
         assert re.search(rf"{name}-and-a-long-name [+-]\d", shown)
 
 
+def in_context() -> ExplainedText:
+    """The tag of `smith`, for which the words around it speak too."""
+    text = tagged("mr john  smith saw paris.")
+    spoken = {"mr": (-2, 1.0), "john": (-1, 2.0), "mary": (-1, 0.5), "saw": (1, -0.25)}
+    tokens = [TokenScore(name, n, score, 1.0, n, offset) for n, (name, (offset, score)) in enumerate(spoken.items())]
+    words = [
+        WordScore(text.words[2 + n].word, text.words[2 + n].start, text.words[2 + n].end, score, names, n)
+        for n, score, names in ((-2, 1.0, ["mr"]), (-1, 2.5, ["john", "mary"]), (0, 0.0, []), (1, -0.25, ["saw"]))
+    ]
+    whole = Explanation(text.text, "I-PER", "I-PER", {"I-PER": 3.5}, {"I-PER": 0.97}, 0.25, tokens, words)
+    return ExplainedText(text, [ExplainedWord(2, whole)])
+
+
+def test_a_sum_over_the_words_of_the_sentence() -> None:
+    shown = re.sub(r"\s+", " ", printed(in_context(), 100, top=5))
+    assert "= words and bias" in shown
+    assert "smith I-PER 97.0 % +3.500 ← john (john, mary) +2.500, ←← mr +1.000, → saw -0.250, bias +0.250" in shown
+    assert "← john (john, mary) +2.500, 2 more words +0.750, bias" in re.sub(
+        r"\s+", " ", printed(in_context(), 100, top=1)
+    )
+    table = printed(in_context(), 100, top=5, whole=True)
+    assert "2  smith" in table and "← mary" in table and "→ saw" in table
+
+
+def test_tokens_are_named_as_far_as_there_is_room() -> None:
+    text = tagged("a b")
+    names = ["commission", "commissioners", "commissions"]
+    for tokens, shown in (
+        (names, "itself (commission, …)"),
+        (names[:1], "itself (commission)"),
+        (["a"], "itself"),
+        (["x" * 40, "y"], "itself (…)"),
+    ):
+        words = [WordScore("a", 0, 1, 1.0, tokens), WordScore("b", 2, 3, 0.0, [], 1)]
+        whole = Explanation(text.text, "O", "O", {"O": 1.5}, {"O": 0.9}, 0.5, [], words)
+        assert tag_rows(whole, 3)[0].name == shown
+
+
+def test_the_json_says_which_word_spoke() -> None:
+    [entry] = in_context().to_json()["explained"]  # type: ignore[misc]
+    assert [(w["word"], w["offset"], w["score"]) for w in entry["words"]] == [
+        ("mr", -2, 1.0),
+        ("john", -1, 2.5),
+        ("smith", 0, 0.0),
+        ("saw", 1, -0.25),
+    ]
+    assert [(t["token"], t["word"]) for t in entry["tokens"]] == [("john", 1), ("mr", 0), ("mary", 1), ("saw", 3)]
+    assert in_context().explained[0].explanation.check() < 1e-9
+
+
+def test_the_report_names_words_of_the_sentence() -> None:
+    found = tagged_sentence(in_context())
+    [(word, _, rows)] = found.words
+    assert found.by_word and word.itself.word == "smith" and rows[0].name == "← john (john, mary)"
+
+
 def test_a_word_alone_and_its_context() -> None:
     shown = printed(explained(tagged(), context=True), whole=True)
     assert shown.count("= logit of") == 3 and "When another word is deleted, the logit of the tag changes:" in shown
@@ -116,7 +173,7 @@ def test_context_names_the_strongest_other_words_in_sums_that_add_up() -> None:
 
 def test_the_report_has_a_sum_for_each_word_of_an_entity() -> None:
     found = tagged_sentence(explained(tagged()))
-    assert [one.words[0].word for one, _, _ in found.words] == ["john", "smith", "paris"]
+    assert [one.itself.word for one, _, _ in found.words] == ["john", "smith", "paris"] and not found.by_word
     assert found.error < 1e-9 and [s.text for s in found.stretches if s.entity] == ["john  smith", "paris"]
 
 

@@ -114,3 +114,17 @@ def test_what_was_cut_is_said(classifier: LexicalSAE, tagger: LexicalSAE) -> Non
     word = TaggingTask.unlabelled([["xq" * 40, "good"]], tagger)
     assert word.cut_note("training", 64) == ["1 of the training words were cut to 64 tokens."]
     assert ClassificationTask.unlabelled(["good"], classifier).cut_note("test", 64) == []
+
+
+def test_words_that_a_window_only_shows_have_numbers_of_their_own(tagger: LexicalSAE) -> None:
+    """A sentence in overlapping windows: every word is decided once, and both windows show those around the cut."""
+    words = ["john", "unwatchable", "movie"] * 20
+    task = TaggingTask.unlabelled([words], tagger)
+    batch = task.batch(range(len(task)))
+    assert len(task) > 1 and batch.words is not None and batch.place is not None
+    assert sorted(batch.place.tolist()) == list(range(len(words)))
+    shown = batch.words <= -2
+    assert shown.any() and torch.equal(task.row_of_position(batch) >= 0, batch.words >= 0)
+    for line, numbers in enumerate(batch.words):
+        stands = [batch.place[n] if n >= 0 else -2 - n for n in numbers.tolist() if n != -1]
+        assert sorted(stands) == stands and len(set(stands)) == stands[-1] - stands[0] + 1, line  # none left out

@@ -62,6 +62,9 @@ class ThresholdGate(nn.Module, ABC):
     scale: Tensor
     same_as: Tensor | None
 
+    blocks: int = 1
+    """How many times the columns are there, one block after another, with the same thresholds."""
+
     def __init__(self, vocab_size: int):
         super().__init__()
         self.raw = nn.Parameter(torch.zeros(vocab_size))
@@ -82,7 +85,8 @@ class ThresholdGate(nn.Module, ABC):
     def theta(self) -> Tensor:
         """(V,) thresholds."""
         theta = self.scale * F.softplus(self.raw)
-        return theta if self.same_as is None else theta.index_select(0, self.same_as)
+        theta = theta if self.same_as is None else theta.index_select(0, self.same_as)
+        return theta.repeat(self.blocks)
 
     @property
     def unit(self) -> Tensor:

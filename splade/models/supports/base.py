@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from splade.data.batching import EncodedTexts
 from splade.models.backbone import Backbone
+from splade.models.context import Views
 from splade.models.open_words import OpenWords
 from splade.models.projection import scan_columns
 from splade.models.vocabulary import Vocabulary
@@ -56,6 +57,10 @@ class Scene:
     """Whether all positions of a token are wanted, not just its best in each text."""
     asked: Tensor | None = None
     """(B, L) bool: the only positions that may speak; None: all."""
+    words: Tensor | None = None
+    """(B, L) a number a word, −1 for none, where the words are given; None: the tokenizer's."""
+    views: Views | None = None
+    """The positions as rows hear them, where that is not as they are."""
 
 
 class Support(nn.Module, ABC):
@@ -63,6 +68,9 @@ class Support(nn.Module, ABC):
 
     lets_split_words_speak: ClassVar[bool] = False
     """Whether a word that the tokenizer splits speaks by a column of its own."""
+
+    speaks_for_others: ClassVar[bool] = False
+    """Whether it says what a word may say for the words around it (`Context`); else for itself alone."""
 
     excluded: Tensor
 
@@ -74,10 +82,13 @@ class Support(nn.Module, ABC):
 
     @abstractmethod
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
-        """Pairs (position (N,) flat index b·L + l, token (N,)) that may pass the gate, and their h·E (N,)."""
+        """Pairs (position (N,) flat index b·L + l, token (N,)) that may pass the gate, and their h·E (N,); where the
+        scene has views, a view's number instead of a position."""
 
     @abstractmethod
-    def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
+    def allows(
+        self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None, words: Tensor | None = None
+    ) -> Tensor:
         """(B, L, V) bool, the definition that `propose` must agree with; for tests and `to_dense()`."""
 
     def live(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
@@ -102,6 +113,8 @@ class FixedColumns(Support):
         position, column, score = scan_columns(scene.hidden, live, table, floor, scene.everywhere)
         return position, self.tokens[column], score
 
-    def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
+    def allows(
+        self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None, words: Tensor | None = None
+    ) -> Tensor:
         columns = torch.zeros_like(self.excluded).index_fill_(0, self.tokens, True)
         return self.live(input_ids, attended, asked)[..., None] & columns

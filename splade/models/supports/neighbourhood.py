@@ -45,6 +45,7 @@ class NeighbourhoodSupport(Support):
 
     Settings = NeighbourhoodSettings
     lets_split_words_speak = True
+    speaks_for_others = True
 
     neighbours: Tensor
 
@@ -70,10 +71,12 @@ class NeighbourhoodSupport(Support):
         """Whether a split word is a stop word, a number or a mark ("1987" in pieces), when such are excluded."""
         return bool(self.excluded.any()) and is_stop("".join(self.vocabulary.names[p] for p in pieces).strip(BLANK))
 
-    def candidates(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Live positions (P,) as flat indices and the columns (P, k) that may fire there, its own word's first; −1
-        where a word has fewer."""
-        split, word = words_in_pieces(self.vocabulary, input_ids, attended)
+    def candidates(
+        self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None, words: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Live positions (P,) as flat indices, ascending, and the tokens (P, k) that may fire there, its own word's
+        first; −1 where a word has fewer. `words` (B, L): a number a word, −1 for none; None: the tokenizer's words."""
+        split, word = words_in_pieces(self.vocabulary, input_ids, attended, words)
         ids = input_ids.flatten()
         tokens = self.neighbours.index_select(0, ids).long()  # (B·L, k)
         live = (word >= 0) & attended.flatten()
@@ -95,8 +98,11 @@ class NeighbourhoodSupport(Support):
         return position, tokens[position]
 
     def propose(self, scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
-        position, tokens = self.candidates(scene.input_ids, scene.attended, scene.asked)  # (P,), (P, k)
+        position, tokens = self.candidates(scene.input_ids, scene.attended, scene.asked, scene.words)  # (P,), (P, k)
         hidden = scene.hidden.reshape(-1, scene.hidden.shape[-1])  # (B·L, d)
+        if scene.views is not None:
+            position, which = scene.views.of(position)
+            hidden, tokens = scene.views.state, tokens[which]
         place, slot = (tokens >= 0).nonzero(as_tuple=True)  # (N,)
         position, tokens = position[place], tokens[place, slot]
         score = hidden.new_empty(len(tokens))
@@ -106,9 +112,11 @@ class NeighbourhoodSupport(Support):
         felt = score > scene.floor[tokens]
         return position[felt], tokens[felt], score[felt]
 
-    def allows(self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None) -> Tensor:
+    def allows(
+        self, input_ids: Tensor, attended: Tensor, asked: Tensor | None = None, words: Tensor | None = None
+    ) -> Tensor:
         allowed = torch.zeros(input_ids.numel(), len(self.excluded), dtype=torch.bool, device=input_ids.device)
-        position, tokens = self.candidates(input_ids, attended, asked)
+        position, tokens = self.candidates(input_ids, attended, asked, words)
         place, slot = (tokens >= 0).nonzero(as_tuple=True)
         allowed[position[place], tokens[place, slot]] = True
         return allowed.view(*input_ids.shape, -1)
