@@ -46,6 +46,11 @@ class SparseSequence:
         """(B, L) bool: the only positions that may speak, where rows are no whole texts and nothing around them may."""
         return None if self.groups is None or self.words is not None else self.groups >= 0
 
+    @property
+    def hears_others(self) -> bool:
+        """Whether a row has a sum over words: it is a text, or a word that those around it speak for."""
+        return self.groups is None or self.words is not None
+
     @cached_property
     def views(self) -> Views:
         """The positions that rows hear, and the states that these are scored by."""

@@ -117,9 +117,7 @@ class Objective(nn.Module):
         if self.anchor is not None and sequence is not None:
             terms["anchor"] = self.anchor(sequence, state, labels)
             loss = loss + self.config.loss_weights.anchor * terms["anchor"].sum()
-        # A tag that only its own word speaks for cannot know what the others do.
-        whole = sequence is not None and (sequence.groups is None or sequence.words is not None)
-        if self.deletion is not None and sequence is not None and whole and is_lexical(model):
+        if self.deletion is not None and sequence is not None and is_lexical(model) and sequence.hears_others:
             terms["deletion"] = self.deletion(model, sequence, labels)
             loss = loss + self.config.loss_weights.deletion * terms["deletion"].sum()
         sums = torch.stack([terms[name].detach().sum() if name in terms else ce.new_zeros(()) for name in TERMS])
