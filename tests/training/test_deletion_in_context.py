@@ -58,7 +58,7 @@ def test_by_hand(model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaggingTask.unlabelled(SENTENCES, model)
     batch = task.batch(range(3))
     state = task.predict(model, batch)
-    loss = WordDeletion(DeletionSettings())(model, state.sequence, LABELS)
+    loss = WordDeletion(DeletionSettings(deletion_steps=1.0))(model, state.sequence, LABELS)
     torch.testing.assert_close(loss, torch.stack(gaps).mean().expand(6), rtol=1e-4, atol=1e-5)
 
 
@@ -66,7 +66,7 @@ def test_of_nothing(model: LexicalSAE) -> None:
     """Sentences of one word keep it."""
     task = TaggingTask.unlabelled([["movie"], ["john"]], model)
     state = task.predict(model, task.batch(range(2)))
-    loss = WordDeletion(DeletionSettings(deletion_share=1.0))  # type: ignore[call-arg]
+    loss = WordDeletion(DeletionSettings(deletion_steps=1.0, deletion_share=1.0))  # type: ignore[call-arg]
     assert loss(model, state.sequence, torch.tensor([0, 3])).tolist() == [0, 0]
 
 
@@ -75,7 +75,7 @@ def test_a_term_of_the_objective_where_words_speak_for_others(tmp_path: Path, co
     model = build_tagger(tmp_path, context=context)
     task = TaggingTask.unlabelled(SENTENCES, model)
     state = task.predict(model, task.batch(range(3)))
-    weights = TrainingConfig(loss_weights=LossWeights(deletion=1.0), deletion_share=1.0)  # type: ignore[call-arg]
+    weights = TrainingConfig(loss_weights=LossWeights(deletion=1.0), deletion_steps=1.0, deletion_share=1.0)  # type: ignore[call-arg]
     objective = Objective(len(TAGS), model.vocab_size, weights, model.backbone.hidden_size)
     loss, totals = objective(model, state, LABELS, False, 1.0)
     loss.backward()
