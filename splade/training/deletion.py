@@ -35,7 +35,7 @@ KNEE = 0.5
 class DeletionSettings:
     """How much is deleted."""
 
-    deletion_steps: Share = 0.5
+    deletion_steps: Share = 1.0
     """Share of the steps, drawn by chance, in which the deletion loss looks; it weighs as much more then."""
     deletion_share: Share = 0.25
     """Share of a batch's texts that are then read again, whole and without some of their words."""
