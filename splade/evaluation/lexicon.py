@@ -97,18 +97,19 @@ class LexiconMeter:
         self.rated = torch.tensor([strong.get(n, 0.0) if w else 0.0 for n, w in zip(names, whole, strict=True)])
         self.name, self.vocabulary, self._ratings = name, vocabulary, strong
         self._by_token = torch.zeros(len(self.rated), dtype=torch.float64)
-        self._right = 0.0
+        self._rated = self._right = 0.0
 
     def add(self, attribution: SparseRows) -> None:
         for token in attribution.token.unique().tolist():
-            if token >= self.vocabulary.tokens and not self.rated[token]:  # a split word that may be new
+            if token >= self.vocabulary.tokens and token not in self.vocabulary.sense_of:  # a split word, maybe new
                 self.rated[token] = self._ratings.get(self.vocabulary.names[token], 0.0)
         size, rating = attribution.value.abs().double().cpu(), self.rated[attribution.token.cpu()]
         self._by_token.index_add_(0, attribution.token.cpu(), size)
+        self._rated += float(size[rating != 0].sum())
         self._right += float(size[(rating * attribution.value.cpu()) > 0].sum())
 
     def result(self) -> LexiconAgreement:
-        total, rated = float(self._by_token.sum()), float(self._by_token[self.rated != 0].sum())
+        total, rated = float(self._by_token.sum()), self._rated
         heaviest = int(self._by_token.argmax())
         return LexiconAgreement(
             self.name,
