@@ -20,7 +20,7 @@ class TestExplain:
         found = json_lines(done.stdout)
         assert [one["text"] for one in found] == TEXTS
         for one in found:
-            sums = ["bias", "truncated", "tokens", "words"]
+            sums = ["bias", "constant_bias", "truncated", "tokens", "words"]
             assert list(one) == ["text", "label", "target", "logits", "probabilities", *sums]
             assert list(one["logits"]) == list(one["probabilities"]) == LABELS
             assert one["target"] == one["label"] == max(LABELS, key=one["logits"].__getitem__)
@@ -93,7 +93,7 @@ class TestExplain:
     def test_the_table_shows_words_and_a_sum_that_adds_up(self, model: Path) -> None:
         done = run_cli("explain", "--model", model, TEXTS[0])
         assert done.exit_code == 0
-        assert "charming" in done.stdout and "bias" in done.stdout and "= logit of" in done.stdout
+        assert "charming" in done.stdout and "prior" in done.stdout and "= logit of" in done.stdout
         lines = [line for line in done.stdout.splitlines() if line.strip()]
         start = next(i for i, line in enumerate(lines) if line.split()[:2] == ["word", "score"])
         end = next(i for i, line in enumerate(lines) if i > start and line.startswith("="))
