@@ -76,7 +76,9 @@ def make_problem(size: Size, training: bool) -> Problem:
     torch.manual_seed(0)
     weight = F.normalize(torch.randn(size.vocab, size.width), dim=1)  # (V, d)
     nothing = torch.zeros(size.vocab, dtype=torch.bool)
-    vocabulary = cast(Vocabulary, SimpleNamespace(stop=nothing, special=nothing, tokens=size.vocab))  # all that this support reads
+    vocabulary = cast(
+        Vocabulary, SimpleNamespace(stop=nothing, special=nothing, tokens=size.vocab)
+    )  # all that this support reads
     support = FullSupport(SupportParts(vocabulary, False, cast(Backbone, None)))
     encoder = LexicalEncoder(weight, torch.zeros(size.vocab), JumpReLUGate(size.vocab), [support], False)
     hidden = torch.randn(size.batch, size.length, size.width).to(pick_dtype(torch.device("cpu")))  # (B, L, d)
