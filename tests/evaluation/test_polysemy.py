@@ -12,7 +12,8 @@ from splade.errors import DataError
 from splade.evaluation.polysemy import WordPair, polysemy, word_pairs
 from splade.models.backbone import Backbone
 from splade.models.lexical_sae import LexicalSAE
-from tests.builders import TableReader, build_backbone_folder, build_model, encode
+from tests.builders import build_backbone_folder, build_model, encode
+from tests.support_builders import TableReader
 
 RIVER, MONEY = "the dull bank was boring", "a charming bank , witty and good"
 

@@ -18,7 +18,8 @@ from splade.models.layers.activation import SURROGATE_WINDOW, JumpReLUGate
 from splade.models.pooling import POOLINGS
 from splade.models.sparse import SparseRows
 from splade.models.vocabulary import Vocabulary
-from tests.builders import NEGATIVE, POSITIVE, build_support, build_tokenizer
+from tests.builders import NEGATIVE, POSITIVE, build_tokenizer
+from tests.support_builders import build_support
 
 TOKENIZER = build_tokenizer()
 VOCABULARY = Vocabulary.from_tokenizer(TOKENIZER, len(TOKENIZER)).with_words(20, 20)  # columns of split words

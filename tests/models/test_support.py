@@ -14,7 +14,8 @@ from splade.models.supports import SUPPORTS, Scene, Support
 from splade.models.supports.neighbourhood import NeighbourhoodSettings, _nearest_words
 from splade.models.vocabulary import Vocabulary
 from splade.models.word_reader import words_in_pieces
-from tests.builders import NEGATIVE, POSITIVE, WORDS, FewColumns, TokenizerKind, build_support, build_tokenizer
+from tests.builders import NEGATIVE, POSITIVE, WORDS, TokenizerKind, build_tokenizer
+from tests.support_builders import FewColumns, build_support
 
 KINDS: list[TokenizerKind] = ["wordpiece", "bpe", "unigram"]
 NEIGHBOURS = 5

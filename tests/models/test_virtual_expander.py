@@ -27,9 +27,10 @@ from splade.models.pooling import POOLINGS
 from splade.models.sense_choice import choose_senses
 from splade.pipelines import setup_and_train
 from splade.tasks import ClassificationTask
-from tests.builders import build_backbone_folder, build_model, build_support, encode, toy_reviews
+from tests.builders import build_backbone_folder, build_model, encode, toy_reviews
 from tests.models.test_encoder import TOKENIZER, VOCAB, VOCABULARY, WIDTH, random_sequence
 from tests.runs import SPLIT_WORDS, ToyRun
+from tests.support_builders import build_support
 
 WORDS = ["bank", "good", "card"]
 TOKENS = VOCABULARY.tokens
