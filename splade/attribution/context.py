@@ -52,7 +52,7 @@ class ContextEffect:
 
 
 @dataclass(frozen=True)
-class Context:
+class ContextEffects:
     """What every other word of a sentence does to the logit of one tag at one word."""
 
     word: int

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from splade.attribution.context import Context
+from splade.attribution.context import ContextEffects
 from splade.attribution.explanation import NO_POSITION, Explanation, WordScore
 from splade.utils.one_line import one_field
 
@@ -109,7 +109,7 @@ class ExplainedWord:
     """Of the word in the text, from 0."""
     explanation: Explanation
     """Its `label` is the tag decoded, its words this one and those around it that may speak for it."""
-    context: Context | None = None
+    context: ContextEffects | None = None
     """What deleting each other word does to the decision, where that was asked for; no part of the sum."""
 
     @property

@@ -104,8 +104,7 @@ class SelfActivation(Measure[SelfActivationResult]):
                 self._split_own += name in fired.get(word, ())
 
     def result(self) -> SelfActivationResult:
-        has_columns = len(self.scope.model.vocabulary) - len(self.scope.model.vocabulary.sense_of)
-        has_columns -= self.scope.model.vocabulary.tokens
+        has_columns = self.scope.model.vocabulary.holds_split_words
         return SelfActivationResult(
             self._own / self._spoken if self._spoken else 0.0,
             self._split_own / self._split if self._split and has_columns else None,

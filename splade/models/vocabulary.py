@@ -159,6 +159,11 @@ class Vocabulary:
         return "".join(text.split()) or BLANK  # WordPiece puts spaces around marks: "u . s ."
 
     @property
+    def holds_split_words(self) -> bool:
+        """Whether words that the tokenizer splits have entries of their own."""
+        return len(self) > self.tokens + len(self.sense_of)
+
+    @property
     def content(self) -> Tensor:
         """(W,) the whole words that mean something by themselves, ascending."""
         return (self.whole_word & ~self.stop & ~self.special).nonzero(as_tuple=True)[0]

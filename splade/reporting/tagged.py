@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from splade.attribution.context import Context, ContextEffect
+from splade.attribution.context import ContextEffect, ContextEffects
 from splade.attribution.tagged import Entity, TaggedText
 from splade.reporting.explained import round_to_sum, signed
 
@@ -48,7 +48,7 @@ class ContextRow:
     """The tokens that changed most, the others together, and the bias, each with its change."""
 
 
-def context_rows(tagged: TaggedText, context: Context, most: int = STRONGEST_WORDS) -> list[ContextRow]:
+def context_rows(tagged: TaggedText, context: ContextEffects, most: int = STRONGEST_WORDS) -> list[ContextRow]:
     """The other words that moved a decision most, `most` of them."""
     pairs = zip(tagged.words, context.effects, strict=True)
     measured = [(word.word, effect) for word, effect in pairs if effect is not None]
@@ -56,7 +56,7 @@ def context_rows(tagged: TaggedText, context: Context, most: int = STRONGEST_WOR
     return [_context_row(word, effect) for word, effect in strongest]
 
 
-def unmeasured_words(context: Context) -> int:
+def unmeasured_words(context: ContextEffects) -> int:
     """Other words that were not deleted, not being in the window of the word."""
     return sum(effect is None for effect in context.effects) - 1  # the word itself is no other
 

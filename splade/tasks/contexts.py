@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from splade.attribution.context import Context, ContextEffect, context_effect
+from splade.attribution.context import ContextEffect, ContextEffects, context_effect
 from splade.attribution.summands import Summands
 from splade.attribution.sums import TokenSum
 from splade.attribution.tagged import ExplainedWord
@@ -69,9 +69,9 @@ def with_contexts(
     ]
 
 
-def _context(word: ExplainedWord, effects: list[ContextEffect | None]) -> Context:
+def _context(word: ExplainedWord, effects: list[ContextEffect | None]) -> ContextEffects:
     target = word.explanation.target
-    return Context(word.number, target, word.explanation.logits[target], effects)
+    return ContextEffects(word.number, target, word.explanation.logits[target], effects)
 
 
 def _deletions(model: LexicalSAE, sentence: int, words: Sequence[str], asked: Collection[int]) -> list[_Shortened]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from splade.attribution.context import Context, context_effect
+from splade.attribution.context import ContextEffects, context_effect
 from splade.attribution.explanation import TokenScore
 from splade.attribution.sums import TokenSum
 
@@ -30,6 +30,6 @@ def test_an_effect_is_the_sum_of_the_tokens_that_changed() -> None:
 
 def test_what_was_not_measured_is_none() -> None:
     effect = context_effect(token_sum(0.0, a=1.0), token_sum(0.0))
-    context = Context(1, "O", 1.0, [effect, None, None])
+    context = ContextEffects(1, "O", 1.0, [effect, None, None])
     assert context.change == [1.0, None, None] and context.check() == 0.0
-    assert Context(0, "O", 1.0, [None]).check() == 0.0
+    assert ContextEffects(0, "O", 1.0, [None]).check() == 0.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from splade.attribution.context import Context, ContextEffect, TokenChange
+from splade.attribution.context import ContextEffect, ContextEffects, TokenChange
 from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
 from splade.reporting.explained import tag_rows
@@ -48,7 +48,7 @@ def explained(text: TaggedText, context: bool = False, more: str = "") -> Explai
         total = WordScore(word.word, word.start, word.end, logit - bias)
         whole = Explanation(text.text, word.tag, word.tag, {word.tag: logit}, {word.tag: 0.97}, bias, tokens, [total])
         effects = [None if i == n else effect(0.5 * (i - n)) for i in range(len(text.words))]
-        found.append(ExplainedWord(n, whole, Context(n, word.tag, logit, effects) if context else None))
+        found.append(ExplainedWord(n, whole, ContextEffects(n, word.tag, logit, effects) if context else None))
     return ExplainedText(text, found)
 
 
@@ -159,14 +159,14 @@ def test_a_word_alone_and_its_context() -> None:
 def test_context_names_the_strongest_other_words_in_sums_that_add_up() -> None:
     text = tagged("john a b c d e f")
     effects = [None, *(effect(total, 0.033) for total in (0.1, -0.6, 0.5, 0.2, 0.3337, 0.0))]
-    rows = context_rows(text, Context(0, "B-PER", 1.0, effects))
+    rows = context_rows(text, ContextEffects(0, "B-PER", 1.0, effects))
     assert [(row.word, row.effect) for row in rows] == [
         *(("b", "-0.600"), ("c", "+0.500"), ("e", "+0.334"), ("d", "+0.200"), ("a", "+0.100")),
     ]
     for row in rows:
         assert sum(float(printed) for _, printed in row.summands) == pytest.approx(float(row.effect), abs=1e-9)
         assert [name for name, _ in row.summands] == ["t0", "t1", "t2", "2 more", "bias"]
-    some = Context(0, "B-PER", 1.0, [None, ContextEffect(0.0, [], 0.0), effect(-0.6), None, None, None, None])
+    some = ContextEffects(0, "B-PER", 1.0, [None, ContextEffect(0.0, [], 0.0), effect(-0.6), None, None, None, None])
     assert context_rows(text, some)[1] == ContextRow("a", "+0.000", [])
     assert unmeasured_words(some) == 4  # they are in other windows
 
