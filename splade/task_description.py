@@ -63,7 +63,7 @@ CLASSIFICATION = TASK_DESCRIPTIONS.register("classification")(
         example_sets=("sst2", "ag_news", "imdb"),
         has_polarity=True,
         idle_settings=dict.fromkeys(
-            ("model.context", "model.topk_per_position", "model.word_pieces"), "it is for tagging"
+            ("model.context", "model.aspects", "model.topk_per_position", "model.word_pieces"), "it is for tagging"
         ),
     )
 )

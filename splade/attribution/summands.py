@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -43,7 +43,8 @@ class Summands:
         self.names, self.labels, self.classes = model.vocabulary.names, model.labels, classes.tolist()
         rows, vocabulary = compute_attribution_tensor(state, classes), model.vocabulary
         named = vocabulary.starts_word[rows.token] & ~vocabulary.special[rows.token]  # (N,)
-        self.offsets, self._offset_of = sorted(vocabulary.offsets), vocabulary.offset_of
+        self.offsets, self._offset_of = sorted({*vocabulary.offsets}), vocabulary.offset_of
+        self._columns = len(vocabulary) // len(vocabulary.offsets)  # a word speaks in several when it has aspects
         columns = rows.token, rows.value, state.rows.value, rows.position, named
         self._entries = list(zip(*(column.tolist() for column in columns), strict=True))
         entry, position, value = rows.by_position()  # (M,) each
@@ -123,17 +124,24 @@ class Summands:
         return dict(zip(self.labels, numbers, strict=True))
 
     def _token_scores(self, row: int, start: int) -> list[TokenScore]:
-        """The active tokens of a row, those that are no words summed into one; `start`: where its line begins."""
-        tokens, unnamed = [], [0.0, 0.0]
+        """The active tokens of a row, all aspects of one as one, those that are no words summed into one; `start`:
+        where its line begins."""
+        tokens: dict[tuple[int, int], TokenScore] = {}
+        unnamed = [0.0, 0.0]
         for token, score, value, position, named in self._entries[self._first_entry[row] : self._first_entry[row + 1]]:
-            if named:
-                offset = self._offset_of(token)
-                tokens.append(TokenScore(self.names[token], token, score, value, position - start, offset))
-            else:
+            if not named:
                 unnamed = [unnamed[0] + score, unnamed[1] + value]
+                continue
+            offset = self._offset_of(token)
+            key = offset, token % self._columns
+            if key in tokens:
+                heard = tokens[key]
+                tokens[key] = replace(heard, score=heard.score + score, value=heard.value + value)
+            else:
+                tokens[key] = TokenScore(self.names[token], token, score, value, position - start, offset)
         if any(unnamed):
-            tokens.append(TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION))
-        return tokens
+            tokens[NO_POSITION, 0] = TokenScore(NOT_A_WORD, NO_POSITION, unnamed[0], unnamed[1], NO_POSITION)
+        return list(tokens.values())
 
     def _word_totals(self, row: int, words: int, word_of: list[int], start: int) -> list[float]:
         """(W + 1,) what arose at each of `words` words, and last what arose at none; `word_of` (L,) of each position,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from splade.config.load import config_from_dict, config_to_yaml, load_config, vary
+from splade.config.loss_weights import LossWeights
 from splade.config.schema import (
     Config,
     DataConfig,
     EvaluationConfig,
-    LossWeights,
     ModelConfig,
     TrainingConfig,
 )

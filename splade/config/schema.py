@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
+from splade.config.loss_weights import LossWeights
 from splade.config.numbers import (
     ALL_ROWS,
     Flag,
@@ -134,6 +135,9 @@ class ModelConfig(OpenSection):
     context: NonNegativeInt = 0
     """Tagging: how many words to the left and to the right of a word speak for its tag beside itself, each by itself or
     its neighbours (with the support ``neighbourhood`` and the head ``tied_mlp``). 0: the word alone."""
+    aspects: PositiveInt = 1
+    """Tagging with a context: ways in which a word may speak for its own tag (*Washington* as a person or a place),
+    each with a score and weights of its own; half as many for the words beside it, and so on."""
     topk_per_position: NonNegativeInt = 0
     """Tagging, after training only: how many active tokens a word may keep, its most active ones; 0: all."""
     head: Head = "tied_mlp"
@@ -161,28 +165,6 @@ class ModelConfig(OpenSection):
         if self.senses == 1 and self.sense_tokens != "auto":
             raise ValueError("has 'sense_tokens', but 'senses' is 1, so that no word has several; set it to 2 or more")
         return self
-
-
-@dataclass(config=SETTINGS, frozen=True)
-class LossWeights:
-    """Weights of the losses beside the cross-entropy; 0 switches one off. A loss counts if the recipe has it."""
-
-    completeness: NonNegative = 1.0
-    """The circuit alone must predict as the whole does."""
-    separation: NonNegative = 1.0
-    """Circuits of different classes must differ."""
-    sparsity: NonNegative = 0.3
-    """Few tokens may be active."""
-    sharpness: NonNegative = 0.3
-    """Attributions concentrate on few tokens."""
-    frequency: NonNegative = 0.1
-    """Tokens that hardly ever fire are helped back."""
-    guide: NonNegative = 1.0
-    """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
-    anchor: NonNegative = 0.02
-    """Words keep meaning themselves, in the way ``training.anchor`` says."""
-    deletion: NonNegative = 3.0
-    """A word's share of the sum is what deleting it from the text does."""
 
 
 @open_to("optimizer", "anchor", "completeness loss", "separation loss", "sparsity loss", "deletion loss")
@@ -219,6 +201,9 @@ class TrainingConfig(OpenSection):
     """Steps of masked-token prediction before anything else, for a backbone without a trained masked-LM head."""
     warmup_fraction: ShareBelowOne = 0.4
     """Share of the steps spent on cross-entropy alone, from which the constraint is set."""
+    dropout: Flag = False
+    """Whether the backbone leaves out units by chance while it learns. Without it a text's logit in training is the one
+    in use, and the deletion loss need not read whole texts a second time."""
     sparsity_target: Share = 0.1
     """Share of a text's active tokens that make up its circuit."""
     active_target: Positive = 20.0

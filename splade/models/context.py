@@ -4,9 +4,11 @@ A row is then a word *here*, and what it hears comes from the words *there*, at 
 to the left and right. Every offset is a role with columns of its own, the whole vocabulary once more, so that a logit
 is a sum over (offset, token) and, since an offset of a word is one word of the sentence, over the sentence's words:
 
-    z[offset, v] = E[v]·M_offset [h_there ; h_here] + b[v],       v: what the support lets the word there speak through
+    z[role, v] = E[v]·M_role [h_there ; h_here] + b[v],       v: what the support lets the word there speak through
 
-M starts at [I, 0]: at first a word is heard by all as it would be by itself.
+M starts at [I, 0]: at first a word is heard by all as it would be by itself. What a word says in one role is a number
+times one direction, W₁'s row, so a name could not be a person here and a place there. Hence several roles at one
+offset, the *aspects* of the word: they learn apart because each has weights of its own in the head.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Views:
     position: Tensor
     """(P,) the flat input position b·L + l that is heard."""
     role: Tensor | None = None
-    """(P,) number of the offset at which it is heard (`Context.offsets`); None: 0 everywhere."""
+    """(P,) number of the role in which it is heard (`Context.offsets`); None: 0 everywhere."""
 
     def of(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """The views of some input positions (K,), given ascending, and which of these each view is of."""
@@ -46,18 +48,21 @@ class Views:
 
 
 class Context(nn.Module):
-    """The offsets at which words are heard, and how: M (offsets, d, 2d)."""
+    """The roles in which words are heard, and how: M (roles, d, 2d)."""
 
-    def __init__(self, width: int, words: int):
-        """`width`: of the hidden states. `words`: how many to the left and how many to the right are heard."""
+    def __init__(self, width: int, words: int, aspects: int = 1):
+        """`width`: of the hidden states. `words`: how many to the left and how many to the right are heard. `aspects`:
+        how many roles the word itself has, the words beside it having half as many, and so on, one at least."""
         super().__init__()
         # The word itself comes first, so that its columns are the vocabulary's own.
-        self.offsets = (0, *(side * distance for distance in range(1, words + 1) for side in (-1, 1)))
+        around = [side * distance for distance in range(1, words + 1) for side in (-1, 1)]
+        self.offsets = tuple(offset for offset in (0, *around) for _ in range(max(1, aspects >> abs(offset))))
+        """(roles,) at which offset each is heard."""
         start = torch.cat([torch.eye(width), torch.zeros(width, width)], 1)  # (d, 2d)
         self.mix = nn.Parameter(start.repeat(len(self.offsets), 1, 1))
 
     def views(self, sequence: SparseSequence) -> Views:
-        """A view a (row, offset), where a word of the same text stands there; a word is heard by its first piece."""
+        """A view a (row, role), where a word of the same text stands there; a word is heard by its first piece."""
         here, role, there = self.heard(sequence)
         flat = sequence.hidden.reshape(-1, sequence.hidden.shape[-1])
         parts = [(role == number).nonzero(as_tuple=True)[0] for number in range(len(self.offsets))]
@@ -70,7 +75,7 @@ class Context(nn.Module):
         return Views(torch.cat(states), sequence.row_of_position[here[order]], there[order], role[order])
 
     def heard(self, sequence: SparseSequence) -> tuple[Tensor, Tensor, Tensor]:
-        """Who hears whom: the position (P,) of the word here, the number of the offset, the position of the word there,
+        """Who hears whom: the position (P,) of the word here, the number of the role, the position of the word there,
         by their first pieces."""
         assert sequence.words is not None
         first = word_starts(sequence.words).flatten().nonzero(as_tuple=True)[0]  # (W,): all words, in order

@@ -132,7 +132,7 @@ class LexicalSAE(TextMethods, Suppression, Savable):
                 f"model.context={words} cannot go together with {misfit}; it needs the support 'neighbourhood', the "
                 "head 'tied_mlp', the pooling 'max' and one sense a word, or set it to 0."
             )
-        return Context(self.backbone.hidden_size, words)
+        return Context(self.backbone.hidden_size, words, config.aspects)
 
     def _open_vocabulary(
         self, vocabulary: Vocabulary, texts: EncodedTexts | None, saved: tuple[int, int] | None

@@ -134,7 +134,7 @@ class Vocabulary:
         return replace(self, pieces=[*self.pieces, *blank], names=[*self.names, *blank], free=free, **grown)
 
     def at_offsets(self, offsets: tuple[int, ...]) -> Vocabulary:
-        """With all entries once for each offset; they have the same names at all."""
+        """With all entries once for each of `offsets`, some of which may be the same; they have one name at all."""
         names = ("special", "starts_word", "wordlike", "whole_word", "stop")
         masks: Any = {name: getattr(self, name).repeat(len(offsets)) for name in names}
         lists: Any = {name: getattr(self, name) * len(offsets) for name in ("pieces", "names")}

@@ -10,6 +10,9 @@ teaches both sides: shares to be true, and the backbone to let words speak for t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 import torch.nn.functional as F
 from pydantic.dataclasses import dataclass
@@ -22,7 +25,6 @@ from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.context import word_starts
 from splade.models.encoder import SparseSequence
 from splade.models.protocol import LexicalModel
-from splade.models.state import CircuitState
 from splade.registry import Registry
 
 DELETIONS: Registry[type[WordDeletion]] = Registry("deletion loss")
@@ -67,14 +69,18 @@ class WordDeletion:
         texts = gone.any(1).nonzero()[:, 0]  # (K,)
         if not len(texts):
             return sequence.hidden.new_zeros(len(labels), dtype=torch.float32)
-        twice = _Twice(model, sequence, gone, texts)
-        label = labels[twice.row]
-        attribution = compute_attribution_tensor(twice.state, label)
+        attended = sequence.attention_mask[texts] > 0  # (K, L)
+        # Where nothing is dropped, the batch's own states are those of the whole texts in use.
+        known = None if model.backbone.training else sequence.hidden[texts]
+        whole = _Reading(model, sequence, texts, attended, known)
+        shorter = _Reading(model, sequence, texts, attended & ~gone[texts])
+        missing = gone[texts, : whole.length].flatten()  # (K·L',): padding stands last, so places stay
+        attribution = compute_attribution_tensor(whole.state, labels[whole.row])
         entry, position, value = attribution.by_position()
-        share = value.new_zeros(len(label)).index_add(0, attribution.row[entry], value * twice.missing[position])
-        logits = twice.state.logits.gather(1, label[:, None])[:, 0]
-        whole, shorter = twice.pairs()
-        gap = F.smooth_l1_loss(logits[whole] - logits[shorter], share[whole], reduction="none", beta=KNEE)
+        share = value.new_zeros(len(whole.row)).index_add(0, attribution.row[entry], value * missing[position])
+        row, again = _pairs(whole, shorter, missing)
+        effect = whole.logits(labels)[row] - shorter.logits(labels)[again]
+        gap = F.smooth_l1_loss(effect, share[row], reduction="none", beta=KNEE)
         return gap.sum().div(max(1, len(gap)) * self.steps).expand(len(labels))
 
     def _draw(self, words: Tensor) -> Tensor:
@@ -92,40 +98,62 @@ class WordDeletion:
         return gone
 
 
-class _Twice:
-    """Some texts read again without dropout, whole and then without some words."""
+class _Reading:
+    """Some texts of a batch, or what is kept of them, decided on as in use, but with gradients."""
 
-    def __init__(self, model: LexicalModel, sequence: SparseSequence, gone: Tensor, texts: Tensor):
-        """`gone` (B, L): what is deleted of `texts` (K,)."""
-        line = torch.cat([texts, texts])
-        kept = sequence.attention_mask[line] > 0  # (2K, L)
-        kept[len(texts) :] &= ~gone[texts]
-        ids, ones = _cut(sequence.input_ids[line], kept), _cut(torch.ones_like(kept, dtype=torch.long), kept)
-        words = None if sequence.words is None else _cut(sequence.words[line], kept, -1)  # (2K, L')
-        missing = torch.zeros(ids.shape, device=ids.device)
-        missing[: len(texts)] = gone[texts, : ids.shape[1]].float()  # padding stands last, so places stay
-        self.missing = missing.flatten()
-        """(2K·L',) 1 where a word stands that is deleted in the shorter text."""
-        self.row, self._whole, rows = line, len(texts), None
-        """`row` (R',): the row of the batch that each row is again; the first, `_whole` many, are of whole texts."""
+    def __init__(
+        self,
+        model: LexicalModel,
+        sequence: SparseSequence,
+        texts: Tensor,
+        kept: Tensor,
+        hidden: Tensor | None = None,
+    ):
+        """`kept` (K, L): the positions of `texts` (K,) that are read. `hidden` (K, L, d): their states, where known."""
+        ids, mask = _cut(sequence.input_ids[texts], kept), _cut(torch.ones_like(kept, dtype=torch.long), kept)
+        words = None if sequence.words is None else _cut(sequence.words[texts], kept, -1)  # (K, L')
+        self.length, self.row, rows = ids.shape[1], texts, None
+        """`row` (R',): the row of the batch that each row is again."""
         if words is not None:
             begins = word_starts(words) & (words >= 0)
-            self.row, self._whole = words[begins], int(begins[: len(texts)].sum())
+            self.row = words[begins]
             rows = torch.where(words >= 0, begins.flatten().cumsum(0).view_as(words) - 1, words)
-        self.state = _without_dropout(model, ids, ones, rows)
+        with _without_dropout(model):
+            if hidden is None:
+                encoded = model(ids, mask)
+            else:
+                encoded = SparseSequence(hidden[:, : self.length], ids, mask, sequence.encoder)
+            self.state = model.classify(encoded, mask) if rows is None else model.tag(encoded, rows)
 
-    def pairs(self) -> tuple[Tensor, Tensor]:
-        """The rows to compare: of whole texts, and the same of shorter ones (P,)."""
-        shorter = torch.arange(self._whole, len(self.row), device=self.row.device)
-        whole = torch.searchsorted(self.row[: self._whole], self.row[self._whole :])
-        if self.state.read_from is None:
-            return whole, shorter
-        views = self.state.read_from.views
-        heard = torch.isin(whole, views.row[self.missing[views.position] > 0])  # (P,)
-        others = (~heard).nonzero()[:, 0]
-        others = others[torch.randperm(len(others), device=others.device)[: int(heard.sum())]]
-        chosen = torch.cat([heard.nonzero()[:, 0], others])
-        return whole[chosen], shorter[chosen]
+    def logits(self, labels: Tensor) -> Tensor:
+        """(R',) of each row's label."""
+        return self.state.logits.gather(1, labels[self.row][:, None])[:, 0]
+
+
+def _pairs(whole: _Reading, shorter: _Reading, missing: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows to compare (P,): of the whole texts, and the same of the shorter ones."""
+    again = torch.arange(len(shorter.row), device=shorter.row.device)
+    row = torch.searchsorted(whole.row, shorter.row)
+    if whole.state.read_from is None:
+        return row, again
+    views = whole.state.read_from.views
+    heard = torch.isin(row, views.row[missing[views.position]])  # (P,)
+    others = (~heard).nonzero()[:, 0]
+    others = others[torch.randperm(len(others), device=others.device)[: int(heard.sum())]]
+    chosen = torch.cat([heard.nonzero()[:, 0], others])
+    return row[chosen], again[chosen]
+
+
+@contextmanager
+def _without_dropout(model: LexicalModel) -> Iterator[None]:
+    """A context in which a model computes as in use; it then is in the mode that it was in before."""
+    training, dropping = model.training, model.backbone.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+        model.backbone.train(dropping)
 
 
 def _cut(source: Tensor, kept: Tensor, padding: int = 0) -> Tensor:
@@ -139,15 +167,3 @@ def _word_numbers(model: LexicalModel, sequence: SparseSequence) -> Tensor:
     if sequence.words is None:
         return model.vocabulary.word_groups(sequence.input_ids, sequence.attention_mask)
     return torch.where(sequence.words == -1, -1, word_starts(sequence.words).cumsum(1) - 1)
-
-
-def _without_dropout(model: LexicalModel, ids: Tensor, mask: Tensor, words: Tensor | None) -> CircuitState:
-    """Texts (B, L), or their `words` (B, L), read and decided on as in use, but with gradients; the model stays in
-    training mode otherwise."""
-    training = model.training
-    model.eval()
-    try:
-        encoded = model(ids, mask)
-        return model.classify(encoded, mask) if words is None else model.tag(encoded, words)
-    finally:
-        model.train(training)

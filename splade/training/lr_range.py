@@ -65,7 +65,7 @@ def _sweep(learner: Learner, batches: Sequence[np.ndarray]) -> tuple[list[float]
     backbone = next(group for group in optimizer.param_groups if group["name"] == "backbone")
     rates: list[float] = []
     losses: list[float] = []
-    learner.model.train()
+    learner.train_model()
     for step in range(STEPS):
         backbone["lr"] = LOWEST * (HIGHEST / LOWEST) ** (step / (STEPS - 1))
         total, totals = learner.loss(batches[step % len(batches)], circuit_phase=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from splade.config.schema import Anchor, Config, Gate, LossWeights, ModelConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import Anchor, Config, Gate, ModelConfig
 from splade.registry import Registry
 from splade.task_description import describe
 

@@ -87,9 +87,14 @@ class Learner:
 
     def train(self) -> None:
         """Put everything into its state for training."""
-        self.model.train()
+        self.train_model()
         self.average.train()
         self.optimizer.train()
+
+    def train_model(self) -> None:
+        """Put the model into its state for training."""
+        self.model.train()
+        self.model.backbone.train(self.config.dropout)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

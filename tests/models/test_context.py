@@ -57,9 +57,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("context")
 
 
-@pytest.fixture(scope="module")
-def model(folder: Path) -> LexicalSAE:
-    return build_tagger(folder)
+@pytest.fixture(scope="module", params=[1, 4])
+def model(folder: Path, request: pytest.FixtureRequest) -> LexicalSAE:
+    return build_tagger(folder, aspects=request.param)
 
 
 def tag(model: LexicalSAE, *sentences: list[str]) -> TagCircuitState:
@@ -87,6 +87,10 @@ class TestWhoHearsWhom:
 
     def test_itself_comes_first(self) -> None:
         assert Context(4, 2).offsets == (0, -1, 1, -2, 2)
+
+    def test_aspects_are_halved_with_distance(self) -> None:
+        assert Context(4, 2, 4).offsets == (0, 0, 0, 0, -1, -1, 1, 1, -2, 2)
+        assert Context(4, 3, 2).offsets == (0, 0, -1, 1, -2, 2, -3, 3)
 
     def test_no_word_at_all(self) -> None:
         assert [len(each) for each in Context(2, 2).heard(sequence_of([[-1, -1]]))] == [0, 0, 0]
@@ -217,10 +221,31 @@ class TestWhatIsHeard:
         assert heard and not heard & {"john", "german-made"}
         assert shut.suppressed_words == ["john", "german-made"]
 
+    def test_a_word_is_heard_in_another_way_in_each_aspect(self, folder: Path) -> None:
+        model = build_tagger(folder, aspects=4)
+        rows, heard = tag(model, ["john", "bank", "paris", "movie"]).rows, {}
+        for row, column, value in zip(rows.row.tolist(), rows.token.tolist(), rows.value.tolist(), strict=True):
+            heard.setdefault((row, model.vocabulary.offset_of(column), model.vocabulary.names[column]), []).append(
+                value
+            )
+        several = [values for values in heard.values() if len(values) > 1]
+        assert several and all(len(set(values)) == len(values) for values in several)
+
     def test_effective_weights_of_the_active_columns(self, model: LexicalSAE) -> None:
         state = tag(model, ["john", "bank", "paris"])
         weights, active = compute_active_slice_weff(state.sparse_vector, state.region)
         assert torch.allclose(weights, state.W_eff[..., active], atol=1e-5)
+
+
+def test_an_explanation_has_a_token_once_whatever_its_aspects(folder: Path) -> None:
+    model = build_tagger(folder, aspects=4)
+    state = tag(model, ["john", "bank", "paris"])
+    assert len(state.rows) > len({(model.vocabulary.offset_of(c), model.vocabulary.names[c]) for c in state.rows.token})
+    [found] = model.explain([["john", "bank", "paris"]])
+    for word in found.explained:
+        tokens = [(token.offset, token.token) for token in word.explanation.tokens]
+        assert tokens and len(tokens) == len(set(tokens))
+        assert word.explanation.check() < 1e-4
 
 
 def test_split_words_are_those_given(model: LexicalSAE) -> None:

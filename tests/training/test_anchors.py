@@ -9,7 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import setup_and_train

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.errors import ConfigError
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer

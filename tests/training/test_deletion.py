@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from splade import explain
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.deletion import KNEE, DeletionSettings, WordDeletion
 from splade.training.objective import TERMS, Objective

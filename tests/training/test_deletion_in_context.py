@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.models.lexical_sae import LexicalSAE
 from splade.tasks import TaggingTask
 from splade.training.deletion import KNEE, DeletionSettings, WordDeletion

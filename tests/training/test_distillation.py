@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.distillation import DenseTeacher
 from splade.training.objective import TERMS, Objective

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from splade.circuits.geco import GECOController, bound_from_accuracy
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.data.types import TextSplit
 from splade.errors import CheckpointError, TrainingError
 from splade.evaluation.mechanistic import all_logits

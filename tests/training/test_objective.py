@@ -9,7 +9,8 @@ from torch import Tensor
 
 from splade.circuits.core import CircuitState
 from splade.circuits.losses import expected_active
-from splade.config.schema import LossWeights, TrainingConfig
+from splade.config.loss_weights import LossWeights
+from splade.config.schema import TrainingConfig
 from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.objective import TERMS, Objective
