@@ -34,6 +34,9 @@ unfunny messy rude dirty overpriced useless slow broken worthless unpleasant dis
 ONE_SIDED = 0.75
 """Least share of an adjective's occurrences in texts of one label, both labels counting as if equally frequent."""
 
+SHOWN_FROM = 0.05
+"""Of the largest contribution of a word, from which on `explain --interactions` shows another."""
+
 MOST_ADJECTIVES = 20
 """Adjectives of each label, the most frequent."""
 
@@ -101,6 +104,11 @@ class FormFigures:
     """Share in which the adjective's own contribution changes its sign."""
     on_difference: Estimate | None
     """Share of all |contribution| on the words that make the difference."""
+    named: Estimate | None
+    """Share in which an explanation with interactions names these words: what they contribute, or what deleting them
+    does, is at least `SHOWN_FROM` of the most that any word contributes."""
+    as_dense: Estimate | None = None
+    """Share with the right label, of those to which the dense head gives it, plain and in this form."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,12 @@ class MinimalPairs:
     """Share of the plain sentences with the label of their adjective; the others say nothing of negation."""
     texts: int
     """Sentences of each form."""
+    negated: Estimate | None = None
+    """Share with the right label over all forms that negate, of the sentences to which the dense head gives it."""
+    negated_texts: int = 0
+    """How many of these there are."""
+    named: Estimate | None = None
+    """Share of all negated sentences whose explanation names the negation: it speaks, or deleting it acts."""
 
 
 def one_sided(
@@ -138,8 +152,15 @@ def one_sided(
     return sides[0][:MOST_ADJECTIVES], sides[1][:MOST_ADJECTIVES]
 
 
-def minimal_pairs(subject: Subject, positive: int, adjectives: tuple[list[str], list[str]], seed: int) -> MinimalPairs:
-    """What a model of two labels says of every form of every adjective; `adjectives`: good ones and bad ones."""
+def minimal_pairs(
+    subject: Subject,
+    positive: int,
+    adjectives: tuple[list[str], list[str]],
+    seed: int,
+    dense: Subject | None = None,
+) -> MinimalPairs:
+    """What a model of two labels says of every form of every adjective; `adjectives`: good ones and bad ones. `dense`:
+    an ordinary model to hold it against."""
     words = [(word, label) for side, label in zip(adjectives, (positive, 1 - positive), strict=True) for word in side]
     asked = [(of, word, label) for word, label in words for of in SUBJECTS]
     labels = np.array([label for _, _, label in asked])
@@ -147,22 +168,52 @@ def minimal_pairs(subject: Subject, positive: int, adjectives: tuple[list[str], 
     found = {name: _contributions(subject, form, asked, labels) for name, form in FORMS.items()}
     plain = found[PLAIN]
     right = plain.margin > 0
+    follow = {name: (said.margin < 0) == FORMS[name].negates for name, said in found.items()}
+    named = {name: _is_named(said, plain) for name, said in found.items()}
+    dense_right = {name: np.zeros(len(asked), dtype=bool) for name in FORMS}
+    if dense is not None:
+        margins = {name: _margin(dense, form, asked, labels) for name, form in FORMS.items()}
+        both = {name: (margin < 0) == FORMS[name].negates for name, margin in margins.items()}
+        dense_right = {name: both[name] & both[PLAIN] for name in FORMS}
 
     def figures(name: str, inside: np.ndarray) -> FormFigures:
-        form, said = FORMS[name], found[name]
+        said = found[name]
         columns = [
-            np.where(right, (said.margin < 0) == form.negates, np.nan),
+            np.where(right, follow[name], np.nan),
             said.margin - plain.margin,
             said.difference,
             said.adjective - plain.adjective,
             np.where(plain.adjective != 0, plain.adjective * said.adjective < 0, np.nan),
             np.divide(np.abs(said.difference), said.size, out=np.full_like(said.size, np.nan), where=said.size > 0),
+            np.full(len(asked), np.nan) if name == PLAIN else named[name].astype(float),
+            np.where(dense_right[name], follow[name], np.nan),
         ]
         return FormFigures(*estimates(np.stack(columns, 1)[inside], owner[inside], seed))
 
     sides = {"positive": labels == positive, "negative": labels != positive}
     forms = {name: {side: figures(name, inside) for side, inside in sides.items() if inside.any()} for name in FORMS}
-    return MinimalPairs(forms, *adjectives, float(right.mean()), len(asked))
+    negating = [name for name, form in FORMS.items() if form.negates]
+    over_all = [
+        np.concatenate([np.where(dense_right[name], follow[name], np.nan) for name in negating]),
+        np.concatenate([named[name] for name in negating]).astype(float),
+    ]
+    negated, spoken = estimates(np.stack(over_all, 1), np.tile(owner, len(negating)), seed)
+    count = sum(int(dense_right[name].sum()) for name in negating)
+    return MinimalPairs(forms, *adjectives, float(right.mean()), len(asked), negated, count, spoken)
+
+
+def _is_named(said: _Contributions, plain: _Contributions) -> np.ndarray:
+    """(N,) bool: whether the words that make the difference speak, or their deletion, which leaves the plain sentence,
+    acts."""
+    acts = np.maximum(np.abs(said.difference), np.abs(said.margin - plain.margin))
+    return acts >= SHOWN_FROM * np.maximum(said.largest, acts).clip(min=np.finfo(float).tiny)
+
+
+def _margin(subject: Subject, form: Form, asked: Sequence[tuple[str, str, int]], labels: np.ndarray) -> np.ndarray:
+    """(N,) the logit of the adjective's label less the other's, of any model."""
+    logits = subject.logits([form.text(of, word)[0] for of, word, _ in asked]).numpy()
+    rows = np.arange(len(labels))
+    return logits[rows, labels] - logits[rows, 1 - labels]
 
 
 @dataclass(frozen=True)
@@ -175,7 +226,9 @@ class _Contributions:
     """Contribution of the words that make the difference."""
     adjective: np.ndarray
     size: np.ndarray
-    """Σ|contribution| of all words."""
+    """Σ|contribution| of all words …"""
+    largest: np.ndarray
+    """… and the largest of them."""
 
 
 def _contributions(
@@ -191,7 +244,9 @@ def _contributions(
         at_difference = np.array([any(_overlap(span, each) for each in marked) for span in text.spans])
         at_adjective = np.array([_overlap(span, adjective) for span in text.spans])
         margin = (one.total or 0.0) - (two.total or 0.0)
-        rows.append([margin, scores[at_difference].sum(), scores[at_adjective].sum(), np.abs(scores).sum()])
+        sizes = np.abs(scores)
+        parts = scores[at_difference].sum(), scores[at_adjective].sum()
+        rows.append([margin, *parts, sizes.sum(), sizes.max(initial=0.0)])
     return _Contributions(*np.array(rows).T)
 
 

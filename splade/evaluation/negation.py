@@ -53,6 +53,8 @@ FORM_COLUMNS = {
     "by_adjective": ("by the adjective", LOGITS),
     "turned": ("adjective turned", SHARE),
     "on_difference": ("contribution on the words added", SHARE),
+    "named": ("negation named", SHARE),
+    "as_dense": ("right where the dense head is", SHARE),
 }
 SIDES = {"positive": "good", "negative": "bad"}
 """Adjectives, and what is shown in their place."""
@@ -105,6 +107,7 @@ class Negation(Measure[NegationResult]):
     """Sentences that differ by a negation alone, and HateCheck's functional tests."""
 
     Settings = NegationSettings
+    version = 2
     reads = "nothing"
     on_request = True
     title = "Negation"
@@ -137,6 +140,21 @@ class Negation(Measure[NegationResult]):
             "Share of the contribution that the explanation of such a sentence puts on “not”.",
             brief=False,
         ),
+        Figure(
+            "negation.pairs.negated.mean",
+            "negated sentences right, where the dense head is",
+            "Share of negated sentences given the right label, of all forms, of those that the dense head gets right, "
+            "plain and negated.",
+            better="higher",
+        ),
+        Figure(
+            "negation.pairs.named.mean",
+            "negation named",
+            "Share of negated sentences whose explanation with interactions names the negation: it contributes, or "
+            "deleting it does something.",
+            better="higher",
+            brief=False,
+        ),
         *(
             Figure(
                 f"negation.hatecheck.functionalities.{name}.accuracy.mean",
@@ -156,8 +174,10 @@ class Negation(Measure[NegationResult]):
             "table shows as good and bad: `follows`, the share with the right label, of those whose plain sentence has "
             "it; how far the logit `moved`; of that what the words that make the difference contribute "
             "(`by_difference`), and by how much the adjective's own contribution changed (`by_adjective`); how often "
-            "that `turned` its sign; the share of all |contribution| `on_difference`. Each with `mean`, `low` and "
-            "`high`, a 95 % interval by bootstrap over adjectives.",
+            "that `turned` its sign; the share of all |contribution| `on_difference`; how often an explanation with "
+            "interactions would name these words (`named`); and the share with the right label, of those to which the "
+            "dense head gives it, plain and in this form (`as_dense`). Each with `mean`, `low` and `high`, a 95 % "
+            "interval by bootstrap over adjectives.",
             _forms,
         ),
         Table(
@@ -175,6 +195,7 @@ class Negation(Measure[NegationResult]):
             "the good and the bad adjectives, as training texts have them; share of plain sentences given the label of "
             "their adjective; sentences of each form",
         ),
+        Key("negation.pairs.{negated,named}.{low,high}, negation.pairs.negated_texts", "intervals; sentences"),
         Key("negation.hatecheck.{accuracy,texts}", "of all of HateCheck's tests"),
     )
 
@@ -197,11 +218,13 @@ class Negation(Measure[NegationResult]):
     def result(self) -> NegationResult:
         scope, labels = self.scope, self.scope.model.labels
         subject = Subject(scope.model, scope.model.tokenizer, scope.model.max_length, scope.config.batch_size)
+        dense = scope.references.dense
+        beside = None if dense is None else Subject(dense, dense.tokenizer, dense.max_length, scope.config.batch_size)
         pairs, checked = None, None
         positive, training = positive_class(labels), scope.references.training
         if positive is not None and training is not None:
             good, bad = one_sided(training.texts(np.arange(len(training))), training.labels, positive)
-            pairs = minimal_pairs(subject, positive, (good, bad), scope.seed) if good or bad else None
+            pairs = minimal_pairs(subject, positive, (good, bad), scope.seed, beside) if good or bad else None
         hateful, cases = hateful_classes(labels), load_cases(_file(scope))
         if hateful is not None and cases is not None:
             checked = hatecheck(subject, cases, hateful, scope.seed)

@@ -58,13 +58,17 @@ def test_toy_reviews_take_sides() -> None:
     assert set(good) <= set(POSITIVE) and set(bad) <= set(NEGATIVE) and len(good) > 5 and len(bad) > 5
 
 
+LARGEST = np.array([3.0, 1.0])
+"""What the strongest word of each sentence contributes."""
+
+
 def by_hand(monkeypatch: MonkeyPatch, subject: Subject, negated: dict[str, list[float]]) -> MinimalPairs:
     """One good and one bad adjective about one thing; a row of margin, difference, adjective and size for each."""
     plain = {"margin": [4.0, 2.0], "difference": [0.0, 0.0], "adjective": [3.0, 1.0], "size": [3.0, 1.0]}
 
     def contributions(_: Subject, form: Form, *asked: object) -> module._Contributions:
         values = negated if form.negates else plain
-        return module._Contributions(**{name: np.array(value) for name, value in values.items()})
+        return module._Contributions(**{name: np.array(value) for name, value in values.items()}, largest=LARGEST)
 
     monkeypatch.setattr(module, "_contributions", contributions)
     monkeypatch.setattr(module, "SUBJECTS", ("It",))
@@ -78,18 +82,38 @@ def means(pairs: MinimalPairs, form: str, side: str) -> list[float | None]:
 def test_figures_by_hand(monkeypatch: MonkeyPatch, subject: Subject) -> None:
     negated = {"margin": [-1.0, 1.0], "difference": [-2.0, 0.5], "adjective": [-0.5, 0.5], "size": [4.0, 2.0]}
     pairs = by_hand(monkeypatch, subject, negated)
-    # right, moved, by the negation, by the adjective, turned, share on the negation
-    assert means(pairs, "not", "positive") == [1.0, -5.0, -2.0, -3.5, 1.0, 0.5]
-    assert means(pairs, "not", "negative") == [0.0, -1.0, 0.5, -0.5, 0.0, 0.25]
-    assert means(pairs, PLAIN, "positive") == means(pairs, "double", "positive") == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    assert (pairs.plain_right, pairs.texts) == (1.0, 2)
+    # right, moved, by the negation, by the adjective, turned, share on the negation, named, right where dense is
+    assert means(pairs, "not", "positive") == [1.0, -5.0, -2.0, -3.5, 1.0, 0.5, 1.0, None]
+    assert means(pairs, "not", "negative") == [0.0, -1.0, 0.5, -0.5, 0.0, 0.25, 1.0, None]
+    assert means(pairs, PLAIN, "positive") == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, None]
+    assert means(pairs, "double", "positive") == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None]
+    assert (pairs.plain_right, pairs.texts, pairs.negated, pairs.negated_texts) == (1.0, 2, None, 0)
+    assert pairs.named is not None and pairs.named.mean == 1.0
+
+
+def test_a_negation_is_named_if_it_speaks_or_if_its_deletion_acts(monkeypatch: MonkeyPatch, subject: Subject) -> None:
+    small = {"margin": [3.9, -2.0], "difference": [0.1, 0.0], "adjective": [3.0, 1.0], "size": [3.0, 1.0]}
+    pairs = by_hand(monkeypatch, subject, small)  # the one moves 0.1 where a word has 3, the other 4 where one has 1
+    assert (means(pairs, "not", "positive")[6], means(pairs, "not", "negative")[6]) == (0.0, 1.0)
+
+
+def test_only_sentences_count_that_the_dense_head_gets_right(monkeypatch: MonkeyPatch, subject: Subject) -> None:
+    """It is right about good and "not good", and about bad alone; ours follows with good and not with bad."""
+    negated = {"margin": [-1.0, 1.0], "difference": [-2.0, 0.5], "adjective": [-0.5, 0.5], "size": [4.0, 2.0]}
+    monkeypatch.setattr(module, "_margin", lambda _, form, *rest: np.array([-1.0, 1.0] if form.negates else [1.0, 1.0]))
+    monkeypatch.setattr(module, "SUBJECTS", ("It",))
+    by_hand(monkeypatch, subject, negated)
+    pairs = minimal_pairs(subject, 1, (["good"], ["bad"]), seed=0, dense=subject)
+    assert (means(pairs, "not", "positive")[7], means(pairs, "not", "negative")[7]) == (1.0, None)
+    assert pairs.negated is not None and pairs.negated.mean == 1.0
+    assert pairs.negated_texts == sum(form.negates for form in FORMS.values())
 
 
 def test_an_explanation_that_does_not_see_the_negation_scores_nothing(
     monkeypatch: MonkeyPatch, subject: Subject
 ) -> None:
     deaf = {"margin": [4.0, 2.0], "difference": [0.0, 0.0], "adjective": [3.0, 1.0], "size": [3.0, 1.0]}
-    assert means(by_hand(monkeypatch, subject, deaf), "never", "positive") == [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert means(by_hand(monkeypatch, subject, deaf), "never", "positive") == [0.0] * 7 + [None]
 
 
 def test_silence_and_sentences_that_are_wrong_from_the_start_say_nothing(
@@ -97,11 +121,12 @@ def test_silence_and_sentences_that_are_wrong_from_the_start_say_nothing(
 ) -> None:
     silent = {"margin": [-1.0, 1.0], "difference": [0.0, 0.0], "adjective": [0.0, 0.0], "size": [0.0, 0.0]}
     pairs = by_hand(monkeypatch, subject, silent)
-    assert means(pairs, "not", "positive") == [1.0, -5.0, 0.0, -3.0, 0.0, None]
+    assert means(pairs, "not", "positive") == [1.0, -5.0, 0.0, -3.0, 0.0, None, 1.0, None]
     turned = {name: [-value for value in values] for name, values in silent.items()}
 
     def contributions(_: Subject, form: Form, *asked: object) -> module._Contributions:
-        return module._Contributions(**{name: -np.abs(np.array(value)) for name, value in turned.items()})
+        values = {name: -np.abs(np.array(value)) for name, value in turned.items()}
+        return module._Contributions(**values, largest=LARGEST)
 
     monkeypatch.setattr(module, "_contributions", contributions)
     wrong = minimal_pairs(subject, 1, (["good"], ["bad"]), seed=0)
@@ -120,6 +145,13 @@ def test_contributions_are_those_of_the_explanations(model: LexicalSAE, subject:
         assert found.difference[row] == pytest.approx(scores["never"], abs=1e-4)
         assert found.adjective[row] == pytest.approx(scores[word], abs=1e-4)
     assert np.abs(found.difference).sum() > 0 and np.abs(found.adjective).sum() > 0
+
+
+def test_margins_of_any_model(subject: Subject) -> None:
+    asked = [("It", "good", 1), ("This", "dull", 0)]
+    found = module._margin(subject, FORMS["not"], asked, np.array([1, 0]))
+    logits = subject.logits(["It is not good.", "This is not dull."])
+    assert found.tolist() == pytest.approx([float(logits[0, 1] - logits[0, 0]), float(logits[1, 0] - logits[1, 1])])
 
 
 def test_every_adjective_is_asked_about_every_thing(subject: Subject) -> None:

@@ -62,7 +62,7 @@ def test_of_a_model_of_hate(model: LexicalSAE, tmp_path: Path) -> None:
     assert found["pairs"] is None and found["hatecheck"]["texts"] == 4
     grid = Negation.tables[1].read(results)
     assert grid is not None and [row[0].text for row in grid.rows] == ["negate_pos_h", "negate_neg_nh", "derog_h"]
-    assert all(figure.read(results) is not None for figure in Negation.figures[3:])
+    assert all(figure.read(results) is not None for figure in Negation.figures[5:])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_data_root_that_is_gone_stops_nobody_who_asks_for_something_else(
 
 def test_a_label_that_does_not_follow_is_said() -> None:
     def figures(share: float) -> FormFigures:
-        return FormFigures(*[Estimate(share, share, share)] * 6)
+        return FormFigures(*[Estimate(share, share, share)] * 7)
 
     forms = {name: {"positive": figures(1.0), "negative": figures(0.1)} for name in FORMS}
     pairs = MinimalPairs(forms, ["good"], ["bad"], 1.0, 8)
