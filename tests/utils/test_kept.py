@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from splade.utils import kept as module
-from splade.utils.kept import content_hash, kept
+from splade.utils.kept import computed_by, content_hash, kept
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +126,15 @@ def test_a_hash_tells_values_shapes_and_types_apart() -> None:
     others = [ones.T, ones.int(), ones.flatten(), torch.zeros(2, 3)]
     assert len({content_hash(each) for each in [ones, *others]}) == 5
     assert content_hash(ones) == content_hash(ones.clone()) == content_hash(torch.ones(3, 2).T)
+
+
+def test_what_computes_tells_threads_and_precisions_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    usual = computed_by(cpu)
+    assert computed_by(cpu) == usual
+    with torch.autocast("cpu", torch.bfloat16):
+        assert computed_by(cpu) != usual
+    for name, value in (("get_num_threads", 64), ("get_float32_matmul_precision", "medium"), ("__version__", "0")):
+        with monkeypatch.context() as patch:
+            patch.setattr(torch, name, value if name == "__version__" else lambda value=value: value)
+            assert computed_by(cpu) != usual
