@@ -135,6 +135,7 @@ FAMILIES: dict[str, tuple[str, TokenizerKind, dict[str, Any]]] = {
             "share_att_key": True,
         },
     ),
+    "mpnet": ("mpnet", "bpe", {}),
     "electra": ("electra", "wordpiece", {"embedding_size": 16}),  # embeddings smaller than hidden states
 }
 # DeBERTa's other head, which multiplies by the word embeddings itself.

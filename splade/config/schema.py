@@ -116,8 +116,9 @@ class ModelConfig(OpenSection):
     """The encoder, which vocabulary tokens may fire, and the head that sums them."""
 
     name: Text = "minilm"
-    """The backbone: the alias ``minilm``, a local folder or the Hub name of any masked language model; or the folder of
-    a saved Lexical-SAE of either task, whose backbone learns on under a new gate and head."""
+    """The backbone: the alias ``minilm`` (or ``mpnet``, with ``requirements-mpnet.txt``), a local folder or the Hub
+    name of any masked language model; or the folder of a saved Lexical-SAE of either task, whose backbone learns on
+    under a new gate and head."""
     revision: Text | None = None
     """Branch, tag or commit of a Hub backbone."""
     support: Supports = field(default_factory=lambda: ["neighbourhood"])

@@ -91,7 +91,8 @@ class LexicalSAE(TextMethods, Suppression, Savable):
         columns, context = len(self.vocabulary), self._context(senses is not None)
         if context is not None:
             self.vocabulary = vocabulary.at_offsets(context.offsets)
-        readings = None if opened is None or blank else opened.reader.read([(w,) for w in vocabulary.content.tolist()])
+        whole = [(word,) for word in vocabulary.content.tolist()]
+        readings = None if opened is None or blank else opened.reader.read_once(whole)
         parts = SupportParts(vocabulary, config.exclude_stop_words, backbone, texts, blank, opened, readings)
         weight, bias = backbone.decoder()
         self.encoder = LexicalEncoder(

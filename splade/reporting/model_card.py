@@ -10,12 +10,10 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader
 
+from splade.models.packaged import ALIASES
 from splade.reporting.about import about
 from splade.reporting.sections import headline, sections
 from splade.task_description import describe
-
-HUB_NAMES = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
-"""Backbones known here by a short name, and what the Hub calls them."""
 
 TAGS = ["interpretability", "sparse", "lexical-sae"]
 
@@ -62,7 +60,8 @@ def front_matter(results: Mapping[str, Any]) -> str:
         "tags": [describe(results.get("task")).hub_pipeline, *TAGS],
     }
     backbone = results.get("backbone")
-    base = HUB_NAMES.get(str(backbone), backbone)
+    packaged = ALIASES.get(str(backbone))
+    base = packaged.hub_name if packaged else backbone
     if is_hub_name(base):
         metadata["base_model"] = base
     if is_hub_name(results.get("dataset")):

@@ -140,7 +140,7 @@ def test_bypass_of_a_layer_that_is_not_there(tiny_backbone_path: Path) -> None:
 def test_max_length_is_usable_in_full(folders: dict[tuple[str, bool], Path], family: str) -> None:
     backbone, _ = Backbone.from_name(str(folders[family, True]))
     # RoBERTa numbers positions from its padding id (1) + 1, so two of its rows are never used.
-    assert backbone.max_length == (MAX_POSITIONS - 2 if family == "roberta" else MAX_POSITIONS)
+    assert backbone.max_length == (MAX_POSITIONS - 2 if family in ("roberta", "mpnet") else MAX_POSITIONS)
     ids = torch.full((1, backbone.max_length), 20)
     assert torch.isfinite(backbone(ids, torch.ones_like(ids))).all()
     if family in {"bert", "distilbert", "roberta", "electra"}:  # positions from a table

@@ -13,6 +13,7 @@ from transformers.utils import logging as transformers_logging
 from splade.errors import BackboneError
 from splade.models import pretrained
 from splade.models.backbone import Backbone
+from splade.models.packaged import ALIASES, InOnePackage
 from tests.builders import build_backbone_folder, build_tokenizer
 
 
@@ -32,12 +33,12 @@ def expect(name: object, *parts: str) -> None:
 
 
 def test_package_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(pretrained.ALIASES, "minilm", ("no-such-distribution", "model"))
+    monkeypatch.setitem(ALIASES, "minilm", InOnePackage("any/name", "no-such-distribution", "model"))
     expect("minilm", "no-such-distribution", "requirements-demo.txt", "make quickstart")
 
 
 def test_unknown_name_without_network() -> None:
-    expect("mini-lm", "no alias (minilm)", "Hub", "Did you mean 'minilm'?")
+    expect("mini-lm", "no alias (minilm, mpnet)", "Hub", "Did you mean 'minilm'?")
     expect("someone/some-model", "Hub", "check the name")
 
 

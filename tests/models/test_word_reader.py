@@ -92,3 +92,57 @@ def test_words_that_no_token_writes_are_found(tmp_path: Path) -> None:
     split, number = words_in_pieces(model.vocabulary, ids, mask)
     assert sorted(map(model.vocabulary.name_of, split.values())) == ["goodly", "unwatchable", "unwatchable"]
     assert number.shape == (ids.numel(),) and int(number.max()) < ids.numel()
+
+
+@pytest.fixture
+def keeps_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("splade.models.word_reader.WORTH_KEEPING", 1)
+    return tmp_path / "cache" / "readings"
+
+
+def content_of(model: LexicalSAE) -> list[tuple[int, ...]]:
+    return [(word,) for word in model.vocabulary.content.tolist()]
+
+
+def test_kept_readings_are_those_read_anew(keeps_all: Path, model: LexicalSAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, words = reader_of(model), [*content_of(model), pieces_of(model, "unwatchable")]
+    expected = reader.read(words)
+    assert torch.equal(reader.read_once(words), expected)
+    monkeypatch.setattr(WordReader, "read", None)
+    assert torch.equal(reader.read_once(words), expected)
+    assert keeps_all.is_dir()
+
+
+def test_a_model_is_the_same_with_readings_kept_or_not(
+    keeps_all: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, again = (build_model(tmp_path, texts=TEXTS, neighbours=5).state_dict() for _ in range(2))
+    assert len(list(keeps_all.iterdir())) == 2  # whole words, and those of the texts that are split
+    monkeypatch.setattr("splade.models.word_reader.WORTH_KEEPING", 10**9)
+    anew = build_model(tmp_path, texts=TEXTS, neighbours=5).state_dict()
+    assert all(torch.equal(first[name], anew[name]) and torch.equal(again[name], anew[name]) for name in anew)
+
+
+@pytest.mark.usefixtures("keeps_all")
+def test_readings_are_known_by_all_that_they_follow_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_model(tmp_path)
+    reader, words = reader_of(model), content_of(model)
+    keys = [reader._known_by(words), reader._known_by(words[1:]), reader._known_by(words[::-1])]
+    with torch.no_grad():
+        next(reader.backbone.parameters())[0, 0] += 1
+    keys.append(reader._known_by(words))
+    for name, value in (("VERSION", 2), ("WORDS_AT_A_TIME", 8), ("computed_by", lambda device: ["another"])):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"splade.models.word_reader.{name}", value)
+            keys.append(reader._known_by(words))
+    model.tokenizer.pad_token = "[UNK]"
+    keys.append(reader._known_by(words))
+    assert len(set(keys)) == len(keys)
+    assert reader._known_by(words) == keys[-1]
+
+
+def test_few_words_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
+    build_model(tmp_path, texts=TEXTS)
+    assert not (tmp_path / "cache").exists()

@@ -61,7 +61,8 @@ class NeighbourhoodSupport(Support):
             if settings.neighbours > 1:
                 words, readings = vocabulary.content, parts.readings
                 if readings is None:
-                    readings = WordReader(parts.backbone, vocabulary.tokenizer).read([(w,) for w in words.tolist()])
+                    reader = WordReader(parts.backbone, vocabulary.tokenizer)
+                    readings = reader.read_once([(word,) for word in words.tolist()])
                 table[words.cpu(), 1:] = _nearest_words(parts.backbone.frozen_embeddings(), words, readings, settings)
                 speaker = table[:, 0].long()
                 table = torch.where((speaker >= 0)[:, None], table[speaker.clamp(min=0)], table)
