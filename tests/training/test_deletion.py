@@ -97,6 +97,31 @@ def test_dropout_takes_no_part(tmp_path: Path) -> None:
     torch.testing.assert_close(found[2], found[0])
 
 
+def test_without_dropout_only_the_shortened_texts_are_read(tmp_path: Path) -> None:
+    """The batch's own states are then those of the whole texts in use; the loss and its gradient are the same."""
+    torch.manual_seed(0)
+    build_backbone_folder(tmp_path, "bert", dropout=0.5)
+    model = build_model(tmp_path, token_dropout=0.5)
+    loss, found = WordDeletion(DeletionSettings(deletion_steps=1.0, deletion_share=1.0)), []
+    ids, mask = encode(model, TEXTS)
+    for known in (False, True):
+        model.train().backbone.train(not known)
+        model.zero_grad()
+        sequence = model(ids, mask)
+        read: list[int] = []
+        hook = model.backbone.register_forward_hook(lambda *call: read.append(len(call[1][0])))  # noqa: B023
+        torch.manual_seed(2)
+        gap = loss(model, sequence, LABELS)
+        hook.remove()
+        assert sum(read) == (2 if known else 4), "two texts have words to spare"
+        assert model.training and model.backbone.training != known
+        gap.mean().backward()
+        gradient = torch.cat([p.grad.flatten() for p in model.backbone.parameters() if p.grad is not None])
+        found.append((gap.detach(), gradient))
+    torch.testing.assert_close(found[1][0], found[0][0])
+    torch.testing.assert_close(found[1][1], found[0][1], rtol=1e-3, atol=1e-5)
+
+
 def test_texts_of_one_word_have_nothing_to_delete(model: LexicalSAE) -> None:
     sequence = model(*encode(model, ["good", "dull"]))
     found = WordDeletion(DeletionSettings(deletion_steps=1.0))(model, sequence, torch.tensor([1, 0]))

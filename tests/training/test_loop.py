@@ -188,20 +188,23 @@ class TestSteps:
         assert len(steps) == trainer.total - trainer.warmup == 5
         assert len(trainer.learner.geco.recent) == trainer.warmup == 3
 
+    @pytest.mark.parametrize("dropout", [True, False])
     def test_every_step_is_taken_in_training_mode(
-        self, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, dropout: bool, build: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """Validating and saving evaluate: without dropout, and blind to tokens just below their thresholds."""
-        trainer = build(folder=tmp_path / "run", eval_every=1, save_every=1)
+        """Validating and saving evaluate: without dropout, and blind to tokens just below their thresholds. The
+        backbone drops only where the settings say so."""
+        trainer = build(folder=tmp_path / "run", eval_every=1, save_every=1, dropout=dropout)
         advance, modes = trainer.learner.advance, []
 
         def noting(*args: object) -> object:
-            modes.append((trainer.model.training, trainer.model.encoder.training))  # type: ignore[union-attr]
+            parts = trainer.model, trainer.model.encoder, trainer.model.backbone  # type: ignore[union-attr]
+            modes.append(tuple(part.training for part in parts))
             return advance(*args)  # type: ignore[arg-type]
 
         monkeypatch.setattr(trainer.learner, "advance", noting)
         trainer.run()
-        assert modes == [(True, True)] * trainer.total
+        assert modes == [(True, True, dropout)] * trainer.total
         assert not trainer.model.training  # and what is left is ready for use
 
     def test_thresholds_stay_in_the_warmup_and_rise_in_the_circuit_phase(self, build: Callable[..., Trainer]) -> None:
