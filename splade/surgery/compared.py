@@ -46,9 +46,9 @@ class Compared:
     def through_mask(self, number: int) -> Tensor:
         """(R,) what the change of the head's map does to what is left: Σ_j s'_j·(W'_eff − W_eff)[c, j] + b' − b."""
         classes = self._classes(number)
-        now = compute_attribution_tensor(self.after, classes).sum_rows() + self.after.b_eff[:, number]
+        now = compute_attribution_tensor(self.after, classes).sum_rows()
         as_before = compute_attribution_tensor(replace(self.before, rows=self.after.rows), classes).sum_rows()
-        return now - as_before - self.before.b_eff[:, number]
+        return (now - as_before) + (self.after.b_eff - self.before.b_eff)[:, number]
 
     def _classes(self, number: int) -> Tensor:
         return torch.full((len(self.before.logits),), number, device=self.before.logits.device)

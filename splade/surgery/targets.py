@@ -141,5 +141,6 @@ def _match(model: LexicalModel, asked: str | int, removal: Removal) -> Match | N
 def removed_names(model: LexicalModel, removal: Removal) -> list[str]:
     """The tokens of a removal as people read them, each name once."""
     vocabulary = model.vocabulary
-    names = [*(vocabulary.names[token] for token in sorted(removal.tokens)), *map(vocabulary.name_of, removal.split)]
+    split = map(vocabulary.name_of, sorted(removal.split))
+    names = [*(vocabulary.names[token] for token in sorted(removal.tokens)), *split]
     return list(dict.fromkeys(names))

@@ -85,8 +85,10 @@ def _contributions(
     classes = torch.full((len(state.logits),), number, device=state.logits.device)
     rows = compute_attribution_tensor(state, classes)
     if words is None:
-        names = (model.vocabulary.names[token] for token in rows.token.tolist())
-        yield from zip(names, rows.value.tolist(), strict=True)
+        vocabulary = model.vocabulary
+        named = (vocabulary.starts_word & ~vocabulary.special)[rows.token.cpu()].tolist()  # pieces are not shown
+        entries = zip(rows.token.tolist(), rows.value.tolist(), named, strict=True)
+        yield from ((vocabulary.names[token], value) for token, value, is_word in entries if is_word)
         return
     entry, position, value = rows.by_position()
     sums: dict[tuple[int, str], float] = {}
