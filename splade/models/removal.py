@@ -83,16 +83,17 @@ class Matched:
     def __add__(self, other: Matched) -> Matched:
         return Matched((*self.found, *other.found), (*self.unmatched, *other.unmatched))
 
-    def sentences(self) -> list[str]:
-        """What matched and what did not, for people to read."""
+    def sentences(self, restored: bool = False) -> list[str]:
+        """What matched and what did not, for people to read; `restored`: it was put back, not removed."""
         said = []
+        shut, silenced = ("opened again", "heard again") if restored else ("shut", "silenced")
         for match in self.found:
             columns = len(match.removal.tokens) + len(match.removal.split)
             named = ", ".join(match.names)
             if columns:
-                said.append(f"'{match.asked}': shut, {columns} token(s): {named}.")
+                said.append(f"'{match.asked}': {shut}, {columns} token(s): {named}.")
             if match.removal.words:
-                said.append(f"'{match.asked}': silenced wherever it stands.")
+                said.append(f"'{match.asked}': {silenced} wherever it stands.")
         said += [f"'{asked}' matched nothing, and is left out." for asked in self.unmatched]
         return said
 
