@@ -34,7 +34,7 @@ def parts_hash(model: Savable) -> str:
         if name != SHUT:
             tensors.update(canonical([name, str(tensor.dtype), list(tensor.shape)]).encode())
             flat = torch.empty(tensor.numel(), dtype=tensor.dtype).copy_(tensor.flatten())  # a stride of 1, always
-            tensors.update(flat.view(torch.uint8).numpy())
+            tensors.update(flat.view(torch.uint8).numpy().data)
     own = {key: value for key, value in model.own_settings().items() if key not in ("shut_words", "silenced_words")}
     settings = {
         "model": asdict(model.config),
