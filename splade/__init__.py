@@ -19,11 +19,14 @@ if TYPE_CHECKING:
         predict_proba,
     )
     from splade.models.lexical_sae import LexicalSAE
+    from splade.surgery.suppress import restore_words, silence_words, suppress_token_globally, suppress_words
+    from splade.surgery.suppressed_model import SuppressedModel
     from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
 
 __all__ = [
     "Benchmark",
     "LexicalSAE",
+    "SuppressedModel",
     "__version__",
     "explain",
     "explain_batch",
@@ -34,6 +37,10 @@ __all__ = [
     "predict_batch",
     "predict_model",
     "predict_proba",
+    "restore_words",
+    "silence_words",
+    "suppress_token_globally",
+    "suppress_words",
     "tag_batch",
     "tag_model",
 ]
@@ -50,6 +57,8 @@ _HOMES = {
         "predict_proba",
     ),
     "splade.models.lexical_sae": ("LexicalSAE",),
+    "splade.surgery.suppress": ("restore_words", "silence_words", "suppress_token_globally", "suppress_words"),
+    "splade.surgery.suppressed_model": ("SuppressedModel",),
     "splade.tagging": ("explain_tags", "explain_tags_batch", "tag_batch", "tag_model"),
 }
 

@@ -59,6 +59,10 @@ class CheckpointError(LexicalSAEError):
     """A saved model or training state is missing, damaged or belongs to another run."""
 
 
+class RecordError(LexicalSAEError):
+    """A record of what was removed from a model is damaged, incomplete, or of another model."""
+
+
 class TrainingError(LexicalSAEError):
     """Training cannot start or cannot go on."""
 

@@ -19,6 +19,8 @@ LAYERS = (
     "training",
     "inference tagging",
     "explainers",
+    "surgery",
+    "intervene",
     "evaluation",
     "reporting",
     "run_folder",

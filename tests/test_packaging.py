@@ -73,7 +73,8 @@ def test_the_version_is_written_once_and_said(project: dict[str, Any]) -> None:
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported(project: dict[str, Any]) -> None:
     declared = {module_of(requirement) for requirement in project["project"]["dependencies"]}
-    extra = {module_of(requirement) for requirement in project["project"]["optional-dependencies"]["sae"]}
+    extras = project["project"]["optional-dependencies"]
+    extra = {module_of(requirement) for name in ("sae", "sign") for requirement in extras[name]}
     assert imported() - declared - COMES_WITH.keys() == extra
     assert declared - imported() == set()
     assert set(COMES_WITH.values()) <= declared
@@ -81,7 +82,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported(project: 
 
 def test_every_extra_is_of_use(project: dict[str, Any]) -> None:
     """`dev` and `bench` are what `make` installs, `demo` is what the quickstart's figures are read from, `sae` has the
-    autoencoders of a measure on request."""
+    autoencoders of a measure on request, `sign` signs the records of removals."""
     extras = project["project"]["optional-dependencies"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     asked = {name for group in re.findall(r"-e '\.\[([\w,]+)\]'", makefile) for name in group.split(",")}

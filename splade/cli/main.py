@@ -1,4 +1,4 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | rehash | study`."""
+"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | record | rehash | study`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
 from splade.cli.predict import predict
+from splade.cli.record import app as records
 from splade.cli.rehash import rehash
 from splade.cli.studies import app as studies
+from splade.cli.suppress import suppress
 from splade.cli.train import train
 
 app = typer.Typer(
@@ -49,9 +51,11 @@ for name, command in {
     "evaluate": evaluate,
     "predict": predict,
     "explain": explain,
+    "suppress": suppress,
     "rehash": rehash,
 }.items():
     app.command(name, help=_flowing(command.__doc__))(command)
+app.add_typer(records, name="record")
 app.add_typer(studies, name="study")
 
 

@@ -72,7 +72,12 @@ def vary(config: Config, settings: Mapping[str, object], origin: str) -> Config:
 
 def config_to_yaml(config: Config) -> str:
     """The resolved settings as YAML; ``load_config`` reads the same ``Config`` back."""
-    values = dataclasses.asdict(config)
+    return yaml_of(dataclasses.asdict(config))
+
+
+def yaml_of(values: Mapping[str, object]) -> str:
+    """Settings as YAML, in their order."""
+    values = dict(values)
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     # Ends of lines to YAML alone, which it would fold; escaped they are read back.
     return yaml.safe_dump(values, sort_keys=False) if any(end in text for end in "\x85\u2028\u2029") else text

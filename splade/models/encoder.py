@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.models.context import Context, Views
 from splade.models.layers.activation import ThresholdGate
 from splade.models.layers.virtual_expander import VirtualExpander
+from splade.models.open_words import OpenWords
+from splade.models.plain_activations import dense_activations
 from splade.models.pooling import MaxPooling, Pooling, active_pairs
 from splade.models.projection import best_position, pair_dot
+from splade.models.removal import Removal, Silence
 from splade.models.sparse import SparseRows
 from splade.models.supports import Scene, Support
 
@@ -40,6 +43,19 @@ class SparseSequence:
     words: Tensor | None = None
     """(B, L) a number a word, −1 for none: all words of the texts, where those around a row speak for it too (with a
     `Context`), also words that are no row."""
+    given: Tensor | None = None
+    """(B, L) the same wherever the words of the texts are given, with a context or without."""
+
+    @cached_property
+    def speaking(self) -> Tensor:
+        """(B, L) bool: positions that may speak, neither padding nor part of a word that is silenced."""
+        attended, silence = self.attention_mask.bool(), self.encoder.silence
+        if silence is None:
+            return attended
+        silent = silence.positions(self.input_ids, attended, self.words)
+        if self.words is None and self.given is not None:  # *german-made* is two words to the tokenizer, and one given
+            silent |= silence.positions(self.input_ids, attended, self.given)
+        return attended & ~silent
 
     @property
     def asked(self) -> Tensor | None:
@@ -120,7 +136,11 @@ class LexicalEncoder(nn.Module):
         self.register_buffer("suppressed", torch.zeros(len(base), dtype=torch.bool))  # shut for every input
         gate.blocks = 1 if context is None else len(context.offsets)
         self.register_buffer("base", base.repeat(gate.blocks), persistent=False)  # (V,): the token each scores with
-        self._scan_copy: tuple[torch.dtype, Tensor] | None = None  # the decoder in the scan's precision
+        self._scan_copy: dict[torch.dtype, Tensor] = {}  # the decoder in the scan's precision
+        self.removal = Removal()
+        """What is not listened to beyond the columns in `suppressed`: silenced words, and what a view leaves out."""
+        self.open_words: tuple[OpenWords] | None = None  # a tuple: the module belongs to the model
+        self._silences: dict[frozenset[str], Silence] = {}
 
     @property
     def vocab_size(self) -> int:
@@ -131,23 +151,54 @@ class LexicalEncoder(nn.Module):
         """Shut tokens with all their senses, at all offsets, for every input; a sense shuts its token."""
         self.suppressed |= torch.isin(self.base[: len(self.suppressed)], self.base[tokens])
 
+    def restore(self, tokens: Tensor) -> None:
+        """Open tokens again, with all their senses, at all offsets."""
+        self.suppressed &= ~torch.isin(self.base[: len(self.suppressed)], self.base[tokens])
+
+    def without(self, removal: Removal) -> LexicalEncoder:
+        """A view of this encoder, of the same tensors, that does not listen to some tokens and words either."""
+        view = copy(self)
+        view.removal = self.removal | removal
+        return view
+
+    @property
+    def silence(self) -> Silence | None:
+        """The words that are silenced; None: there are none."""
+        words = self.removal.words
+        if words and words not in self._silences:
+            self._silences.clear()  # of one model at a time few sets are asked for
+            self._silences[words] = Silence(self.supports[0].vocabulary, words)
+        return self._silences[words] if words else None
+
+    def left_out(self) -> Tensor | None:
+        """(V,) bool: the tokens that a view does not listen to, split words by the columns they have now."""
+        tokens = [*self.removal.tokens]
+        if self.removal.split and self.open_words is not None:
+            columns = map(self.open_words[0].column_of, self.removal.split)
+            tokens += [column for column in columns if column is not None]
+        if not tokens:
+            return None
+        return torch.zeros_like(self.bias, dtype=torch.bool).index_fill_(
+            0, torch.tensor(tokens, device=self.bias.device), True
+        )
+
     @torch.no_grad()
     def write_rows(self, tokens: Tensor, rows: Tensor) -> None:
         """Set the decoder's rows (n, d) of some tokens (n,), for words that get a column while the model is used."""
         self.weight.data[tokens] = rows.to(self.weight.dtype)
-        if self._scan_copy is not None:
-            self._scan_copy[1][tokens] = rows.to(self._scan_copy[0])
+        for dtype, table in self._scan_copy.items():
+            table[tokens] = rows.to(dtype)
 
     def _decoder_for_scan(self, dtype: torch.dtype) -> Tensor:
         if dtype == self.weight.dtype:
             return self.weight.detach()
-        kept = self._scan_copy
-        if kept is None or kept[0] != dtype or kept[1].device != self.weight.device or self.weight.requires_grad:
-            kept = self._scan_copy = (dtype, self.weight.detach().to(dtype))  # kept, so that `write_rows` finds it
-        return kept[1]
+        kept = self._scan_copy.get(dtype)
+        if kept is None or kept.device != self.weight.device or self.weight.requires_grad:
+            kept = self._scan_copy[dtype] = self.weight.detach().to(dtype)  # kept, so that `write_rows` finds it
+        return kept
 
     def _load_from_state_dict(self, *args, **kwargs) -> None:  # type: ignore[no-untyped-def]
-        self._scan_copy = None
+        self._scan_copy.clear()
         super()._load_from_state_dict(*args, **kwargs)
 
     @torch.no_grad()
@@ -167,7 +218,7 @@ class LexicalEncoder(nn.Module):
         scene = Scene(
             sequence.hidden.detach(),
             sequence.input_ids,
-            sequence.attention_mask.bool(),
+            sequence.speaking,
             self._decoder_for_scan(state.dtype),
             self._lowest(torch.where(shut, torch.inf, floor[: len(shut)])) - self.bias.detach(),
             everywhere or sequence.groups is not None,
@@ -177,6 +228,9 @@ class LexicalEncoder(nn.Module):
         )
         pairs = [support.propose(scene) for support in self.supports]
         view, token, product = (torch.cat(parts) for parts in zip(*pairs, strict=True))
+        if (left_out := self.left_out()) is not None:  # after the supports: split words may have met their columns now
+            kept = ~left_out[token]
+            view, token, product = view[kept], token[kept], product[kept]
         if state.dtype != torch.float32:
             product = pair_dot(state, self.weight.detach(), view, token)
         return view, token, product
@@ -226,41 +280,7 @@ class LexicalEncoder(nn.Module):
 
     def dense(self, sequence: SparseSequence) -> Tensor:
         """(B, L, V) activations by the plain formula; with a `context`, those that the word at a position hears."""
-        if sequence.words is not None and self.context is not None:
-            return self._dense_context(sequence, self.context)
-        allowed = torch.stack(
-            [s.allows(sequence.input_ids, sequence.attention_mask.bool(), sequence.asked) for s in self.supports]
-        ).any(0)
-        z = sequence.hidden.float() @ self.weight.T + self.bias  # (B, L, tokens): after words met now have their rows
-        if self.senses is not None:
-            z, allowed = z[..., self.base], allowed[..., self.base] & self._chosen(sequence)  # (B, L, V)
-        allowed &= ~self.suppressed
-        everything = torch.arange(self.vocab_size, device=z.device).expand_as(z)
-        value = self.gate(z.flatten(), everything.flatten()).view_as(z)
-        return torch.where(allowed, value, 0.0)
-
-    def _dense_context(self, sequence: SparseSequence, context: Context) -> Tensor:
-        """`dense` with a context: [R, V] activations, each row at the place of its word's first piece."""
-        ids, attended = sequence.input_ids, sequence.attention_mask.bool()
-        allowed = torch.stack([s.allows(ids, attended, None, sequence.words) for s in self.supports]).any(0)
-        hidden, allowed = sequence.hidden.flatten(0, 1).float(), (allowed & ~self.suppressed).flatten(0, 1)  # (B·L, T)
-        out = torch.zeros(len(hidden), self.vocab_size, device=hidden.device)
-        tokens = torch.arange(len(self.bias), device=hidden.device)
-        for here, role, there in zip(*(each.tolist() for each in context.heard(sequence)), strict=True):
-            state = context.mix[role] @ torch.cat([hidden[there], hidden[here]])  # (d,)
-            value = self.gate(self.weight.float() @ state + self.bias, tokens)
-            out[here, role * len(tokens) : (role + 1) * len(tokens)] = torch.where(allowed[there], value, 0.0)
-        return out.view(*ids.shape, -1)
-
-    def _chosen(self, sequence: SparseSequence) -> Tensor:
-        """(B, L, V) bool: columns of tokens without senses, and of each position's chosen sense."""
-        assert self.senses is not None
-        place = torch.arange(sequence.input_ids.numel(), device=self.base.device)
-        chosen = torch.ones(len(place), self.vocab_size, dtype=torch.bool, device=self.base.device)
-        for number in torch.arange(len(self.senses.tokens), device=self.base.device):
-            p = self.senses.routing(sequence, place, number.expand(len(place)))  # (B·L, M)
-            chosen[:, self.senses.columns(number[None])[0]] = F.one_hot(p.argmax(1), p.shape[1]).bool()
-        return chosen.view(*sequence.input_ids.shape, -1)
+        return dense_activations(self, sequence)
 
     @torch.no_grad()
     def pooled_scores(self, sequence: SparseSequence) -> Tensor:

@@ -30,6 +30,9 @@ SETTINGS = "lexical_sae.json"
 
 WEIGHTS = "model.safetensors"
 
+SURGERY = "surgery.jsonl"
+"""The records of what was removed from a model (`splade.surgery`), where anything was."""
+
 FILES = "files"
 """Key of the settings under which stands the SHA-256 of every other file of the save."""
 

@@ -27,6 +27,7 @@ from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.open_words import FREE_COLUMNS, OpenWords, split_words_of
 from splade.models.pooling import POOLINGS
 from splade.models.record import SavedModel
+from splade.models.removal import Removal
 from splade.models.savable import Savable
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
@@ -168,6 +169,7 @@ class LexicalSAE(TextMethods, Suppression, Savable):
         )
         if model.open_words is not None:
             model.open_words.shut |= set(map(tuple, saved.shut_words))
+        model.encoder.removal = Removal(words=frozenset(saved.silenced_words))
         return model
 
     def own_settings(self) -> dict[str, Any]:
@@ -177,6 +179,7 @@ class LexicalSAE(TextMethods, Suppression, Savable):
             "open_words": opened.known if opened else 0,
             "frequent_open_words": opened.often if opened else 0,
             "shut_words": sorted(map(list, opened.shut)) if opened else [],
+            "silenced_words": self.silenced_words,
         }
 
     @property
@@ -236,6 +239,7 @@ class LexicalSAE(TextMethods, Suppression, Savable):
 
     def by_word(self, sequence: SparseSequence, words: Tensor | None = None) -> SparseSequence:
         """The sequence with a row a word in the place of a row a text; `words` as in `tag_words`."""
+        given = words
         if words is None:
             special = self.vocabulary.special.to(self.device)[sequence.input_ids]
             inside = (sequence.attention_mask > 0) & ~special  # (B, L)
@@ -244,10 +248,11 @@ class LexicalSAE(TextMethods, Suppression, Savable):
             groups = torch.where(first_pieces(words), words, -1)
         else:
             groups = words.clamp(min=-1)
-        return replace(sequence, groups=groups, words=words if self.encoder.context is not None else None)
+        heard = words if self.encoder.context is not None else None
+        return replace(sequence, groups=groups, words=heard, given=given)
 
     def _pool(self, sequence: SparseSequence) -> tuple[SparseRows, Tensor]:
-        rows, scores = self.encoder.pool(sequence)
+        rows, scores = sequence.encoder.pool(sequence)
         if self.training and self.config.token_dropout > 0:
             rows = rows.with_value(F.dropout(rows.value, self.config.token_dropout))
         return rows, scores

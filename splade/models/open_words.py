@@ -89,6 +89,7 @@ class OpenWords(nn.Module):
     def attach(self, encoder: LexicalEncoder, head: Head, vocabulary: Vocabulary) -> None:
         """Where rows and names are written: in tables that are whole, so that nobody else need know of two."""
         self._owners = encoder, head, vocabulary  # a plain tuple: nothing is to be twice among the model's modules
+        encoder.open_words = (self,)
         rows = slice(self.first + self.known + 1, self.first + len(self))
         leave_out_rows(encoder, ("weight", "bias", "suppressed"), rows)
         leave_out_rows(encoder.gate, ("raw",), rows)
@@ -204,12 +205,21 @@ class OpenWords(nn.Module):
         """Drop what was met since training."""
         self._met.clear()
 
-    def shut_word(self, word: Pieces) -> None:
-        """Never let it fire."""
-        self.shut.add(word)
-        column = self._columns.get(word, self._met.get(word))
+    def column_of(self, word: Pieces) -> int | None:
+        """The column that a word has now; None: none."""
+        return self._columns.get(word, self._met.get(word))
+
+    def word_in(self, column: int) -> Pieces | None:
+        """The word that has a column now; None: none."""
+        named = {**self._columns, **self._met}
+        return next((word for word, its in named.items() if its == column), None)
+
+    def shut_word(self, word: Pieces, shut: bool = True) -> None:
+        """Never let it fire, or (`shut` false) let it again."""
+        (self.shut.add if shut else self.shut.discard)(word)
+        column = self.column_of(word)
         if column is not None:
-            self._owners[0].suppressed[column] = True
+            self._owners[0].suppressed[column] = shut
 
 
 def _as_long(rows: Tensor, table: Tensor) -> Tensor:

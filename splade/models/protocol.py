@@ -19,6 +19,8 @@ from transformers import PreTrainedTokenizerFast
 from splade.config.schema import ModelConfig, Task
 from splade.models.backbone import Backbone
 from splade.models.encoder import LexicalEncoder, SparseSequence
+from splade.models.open_words import OpenWords
+from splade.models.removal import Removal
 from splade.models.roles import Module
 from splade.models.sparse import SparseRows
 from splade.models.state import CircuitState, TagCircuitState
@@ -86,6 +88,20 @@ class LexicalModel(Model, Protocol):
     def topk_per_position(self) -> int: ...
     @property
     def suppressed_words(self) -> list[str]: ...
+    @property
+    def silenced_words(self) -> list[str]: ...
+    @property
+    def removal(self) -> Removal:
+        """Tokens that are shut and words that are silenced."""
+
+    @property
+    def open_words(self) -> OpenWords | None:
+        """Columns of words that the tokenizer splits."""
+
+    @property
+    def surgery(self) -> tuple[str, ...]:
+        """The records of its removals, a line each."""
+
     @property
     def record(self) -> dict[str, Any]: ...
     @property

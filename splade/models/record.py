@@ -37,6 +37,7 @@ class SavedModel(BaseModel):
     open_words: NonNegativeInt = 0
     frequent_open_words: NonNegativeInt = 0
     shut_words: list[list[NonNegativeInt]] = []
+    silenced_words: list[Text] = []
     versions: dict[str, str] = {}
     files: dict[str, str] = {}
     sha256: str = ""

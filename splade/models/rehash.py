@@ -13,6 +13,7 @@ from splade.models.folder import (
     HASH,
     READ_BY_LIBRARIES,
     SETTINGS,
+    SURGERY,
     WEIGHTS,
     check_model_folder,
     read_settings,
@@ -39,7 +40,7 @@ def rehash_model(folder: Path) -> list[str]:
     ids = torch.tensor([[model.backbone.vocab_size - 1, 0]])
     mask = torch.ones_like(ids)
     model.classify(model(ids, mask), mask)
-    names = [name for name in {*READ_BY_LIBRARIES, WEIGHTS} if (folder / name).is_file()]
+    names = [name for name in {*READ_BY_LIBRARIES, WEIGHTS, SURGERY} if (folder / name).is_file()]
     after = write_settings(folder, settings | {"format": FORMAT}, names)[FILES]
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     return sorted(changed | ({SETTINGS} if edited else set()))

@@ -34,6 +34,8 @@ class Savable(ABC, nn.Module):
     task: Task
     record: dict[str, Any]
     """Of a loaded model: what was saved beside the weights."""
+    surgery: tuple[str, ...] = ()
+    """The records of what was removed from it, a line each, as they are saved (`splade.surgery.chain`)."""
 
     @classmethod
     @abstractmethod

@@ -24,6 +24,7 @@ from splade.models.folder import (
     FILES,
     HASH,
     SETTINGS,
+    SURGERY,
     WEIGHTS,
     check_hashes,
     check_model_folder,
@@ -59,9 +60,11 @@ def save_model(model: Savable, folder: Path, record: dict[str, object]) -> str:
     """
     kept = {key: value for key, value in model.record.items() if key not in SavedModel.model_fields}
     with replaced_model(folder) as aside:
-        save_file(_tensors(model), aside / WEIGHTS)
+        save_file(saved_tensors(model), aside / WEIGHTS)
         model.backbone.config.save_pretrained(aside)
         _without_state(model.tokenizer).save_pretrained(aside)
+        if model.surgery:
+            (aside / SURGERY).write_bytes("".join(f"{line}\n" for line in model.surgery).encode())
         settings = {
             **kept,
             **record,
@@ -80,7 +83,7 @@ def save_model(model: Savable, folder: Path, record: dict[str, object]) -> str:
     return written[HASH]
 
 
-def _tensors(model: Savable) -> dict[str, Tensor]:
+def saved_tensors(model: Savable) -> dict[str, Tensor]:
     """The weights by name, each in the precision that the module it is in says by a `saved_dtype`, or in its own."""
     tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in model.state_dict().items()}
     for module_name, module in model.named_modules():
@@ -164,7 +167,17 @@ def build_model(kind: type[Saved], folder: Path, settings: dict[str, Any], *, dr
     finally:
         ONE_AT_A_TIME.release()
     model.record = settings
+    model.surgery = _records(folder)
     return model
+
+
+def _records(folder: Path) -> tuple[str, ...]:
+    """The lines of the records of removals; whether they are whole, `splade.surgery` says."""
+    path = folder / SURGERY
+    try:
+        return tuple(path.read_bytes().decode().removesuffix("\n").split("\n")) if path.is_file() else ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} cannot be read ({error}); copy the model again.") from None
 
 
 def _allocate(model: Savable) -> None:

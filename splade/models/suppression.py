@@ -1,56 +1,58 @@
-"""Words that a model never listens to: shut for every input, and saved with it."""
+"""Tokens that a model never listens to, and words it does not hear: for every input, saved with it, and reversible."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import torch
-from transformers import PreTrainedTokenizerFast
 
-from splade.errors import ModelError
+import splade  # which loads its functions when they are first used: they are built on models
 from splade.models.open_words import OpenWords
+from splade.models.removal import Matched, Removal
 from splade.models.vocabulary import Vocabulary
-from splade.models.word_reader import words_in_pieces
 
 if TYPE_CHECKING:
     from splade.models.encoder import LexicalEncoder
 
 
 class Suppression:
-    """Methods of a model that shut words."""
+    """Methods of a model that shut tokens and silence words."""
 
     encoder: LexicalEncoder
     vocabulary: Vocabulary
-    tokenizer: PreTrainedTokenizerFast
     open_words: OpenWords | None
 
-    def suppress(self, words: Sequence[str]) -> None:
-        """Shut words for every input, in all their senses and spellings and at all offsets; saved with the model."""
-        listed = [words] if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [words]
-        if not all(isinstance(word, str) for word in listed):
-            raise ModelError(f"Words to suppress were expected, a list of strings, but {words!r:.60} was given.")
-        split = {word: self._as_split(word) for word in listed} if self.open_words is not None else {}
-        whole = [word for word in listed if not split.get(word) or self.vocabulary.match(word)]
-        chosen = self.vocabulary.tokens_of(whole, "The list to suppress")
-        self.encoder.suppress(torch.tensor(chosen, dtype=torch.long, device=self.encoder.bias.device))
-        for pieces in {pieces for spellings in split.values() for pieces in spellings}:
-            self.open_words.shut_word(pieces)  # type: ignore[union-attr]
+    def suppress(self, words: Iterable[str]) -> Matched:
+        """Shut the tokens of words for every input, in all their senses and spellings and at all offsets; saved with
+        the model. The result says what matched."""
+        return splade.suppress_words(self, words)
 
-    def _as_split(self, word: str) -> set[tuple[int, ...]]:
-        """The pieces that the tokenizer makes of a word, at the beginning of a text and after a space, in any case;
-        spellings that are one token are left out."""
-        spellings = {word.strip(), word.strip().lower(), word.strip().upper(), word.strip().capitalize()}
-        found = set()
-        for text in {*spellings, *(f" {spelling}" for spelling in spellings)}:
-            ids = torch.tensor([self.tokenizer(text, add_special_tokens=False)["input_ids"]], dtype=torch.long)
-            if ids.numel():
-                # Where words are given, marks do not part them: *German-owned* is one.
-                one = self.encoder.context is not None and len(text.split()) == 1
-                words = torch.zeros_like(ids) if one else None
-                split, number = words_in_pieces(self.vocabulary, ids, torch.ones_like(ids), words)
-                found |= set(split.values()) if len(number.unique()) == 1 else set()  # one word, not several
-        return found
+    def silence(self, words: Iterable[str]) -> Matched:
+        """Let nothing speak wherever one of these words stands, whatever the token; saved with the model. The result
+        says what matched."""
+        return splade.silence_words(self, words)
+
+    def restore(self, words: Iterable[str] | None = None) -> Matched:
+        """Listen again to words that were suppressed or silenced; None: to all."""
+        return splade.restore_words(self, words)
+
+    def set_removal(self, removal: Removal) -> None:
+        """Shut these tokens and silence these words, and no others; `splade.surgery` keeps the record of who did it."""
+        opened, shut, device = self.removal - removal, removal - self.removal, self.encoder.bias.device
+        self.encoder.restore(torch.tensor(sorted(opened.tokens), dtype=torch.long, device=device))
+        self.encoder.suppress(torch.tensor(sorted(shut.tokens), dtype=torch.long, device=device))
+        for pieces in (opened.split | shut.split) if self.open_words is not None else ():
+            self.open_words.shut_word(pieces, pieces in shut.split)  # type: ignore[union-attr]
+        self.encoder.removal = Removal(words=removal.words)
+
+    @property
+    def removal(self) -> Removal:
+        """All that is removed."""
+        shut = set(self.encoder.base[: len(self.encoder.suppressed)][self.encoder.suppressed].tolist())
+        tokens = frozenset(token for token in shut if token < self.vocabulary.tokens)
+        split = frozenset(self.open_words.shut) if self.open_words is not None else frozenset()
+        return Removal(tokens, split) | self.encoder.removal
 
     @property
     def suppressed_words(self) -> list[str]:
@@ -59,3 +61,8 @@ class Suppression:
         split = sorted(self.open_words.shut) if self.open_words is not None else []
         names = [*(self.vocabulary.names[token] for token in shut), *map(self.vocabulary.name_of, split)]
         return list(dict.fromkeys(names))
+
+    @property
+    def silenced_words(self) -> list[str]:
+        """The words that are silenced for every input."""
+        return sorted(self.encoder.removal.words)

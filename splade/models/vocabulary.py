@@ -214,7 +214,7 @@ class Vocabulary:
 
         Byte-level tokenizers write the first word of a text without a marker, so there both forms count.
         """
-        return list(self._by_name.get(self._normalise(word), []))
+        return list(self._by_name.get(self.normalise(word), []))
 
     def tokens_of(self, words: Sequence[str], setting: str) -> list[int]:
         """The tokens of listed words, ascending; a word the tokenizer splits is an error of the ``setting``."""
@@ -242,7 +242,8 @@ class Vocabulary:
         """The token that is nothing but the sign of a word's beginning; -1 if there is none."""
         return self.pieces.index(self.marker) if self.marker != "##" and self.marker in self.pieces else -1
 
-    def _normalise(self, word: str) -> str:
+    def normalise(self, word: str) -> str:
+        """A word as the tokenizer reads it, in lower case: so all its spellings are one."""
         normaliser = self.tokenizer.backend_tokenizer.normalizer
         text = word.strip()
         if normaliser is not None:  # for example accents, which an uncased BERT drops

@@ -54,8 +54,8 @@ def evaluate_model(
         memory=memory,
         only_chosen=only_chosen,
     )
-    removed = model.suppressed_words
-    return evaluation.to_json() | ({"removed_tokens": removed} if removed else {})
+    removed = {"removed_tokens": model.suppressed_words, "silenced_words": model.silenced_words}
+    return evaluation.to_json() | {key: words for key, words in removed.items() if words}
 
 
 def frozen_backbone(config: Config, device: torch.device) -> Backbone:
@@ -106,7 +106,8 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
     began = time.perf_counter()
     folder = Path(config.output_dir)
     earlier = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    earlier.pop("removed_tokens", None)  # the model that is there now says which
+    for key in ("removed_tokens", "silenced_words"):
+        earlier.pop(key, None)  # the model that is there now says which
     dataset = load_dataset(config.data, config.seed, config.task)
     model = LexicalSAE.from_pretrained(folder / "model")
     test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)

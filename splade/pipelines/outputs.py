@@ -46,7 +46,7 @@ def write_outputs(folder: Path, config: Config, results: dict[str, Any], model: 
     history_file = folder / "metrics.jsonl"
     history = [json.loads(line) for line in history_file.read_text().splitlines()] if history_file.exists() else []
     write_report(folder / "report.html", results, history, right, wrong)
-    write_model_card(folder / "README.md", results, config_to_yaml(config))
+    write_model_card(folder / "README.md", results, config_to_yaml(config), model.surgery)
     write_json(folder / "results.json", results)  # last and whole: where it is, the run is finished
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,24 @@ from jinja2 import Environment, PackageLoader
 
 from splade.models.packaged import ALIASES
 from splade.reporting.about import about
+from splade.reporting.removals import removals
 from splade.reporting.sections import headline, sections
 from splade.task_description import describe
 
 TAGS = ["interpretability", "sparse", "lexical-sae"]
 
 
-def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: str) -> None:
+def write_model_card(
+    path: str | Path, results: Mapping[str, Any], config_yaml: str, surgery: Sequence[str] = ()
+) -> None:
     """Write the README.md that goes with a saved model.
 
     Args:
         path: the Markdown file; its folder is made when missing.
-        results: what results.json holds; every key is optional. The names in `removed_tokens` are listed when there.
+        results: what results.json holds; every key is optional. The names in `removed_tokens` and `silenced_words` are
+            listed when there.
         config_yaml: the resolved configuration, shown in full.
+        surgery: the records of what was removed from the model, a line each (`LexicalSAE.surgery`).
     """
     environment = Environment(
         loader=PackageLoader("splade.reporting"),
@@ -42,6 +47,8 @@ def write_model_card(path: str | Path, results: Mapping[str, Any], config_yaml: 
         sections=sections(results),
         about=about(results),
         removed=results.get("removed_tokens") or [],
+        silenced=results.get("silenced_words") or [],
+        removals=removals(surgery),
         config=config_yaml.strip(),
     )
     path = Path(path)

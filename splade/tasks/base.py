@@ -121,6 +121,16 @@ class Task(ABC):
     def unlabelled(cls, examples: Sequence[Any], model: LexicalSAE) -> Task:
         """Examples without labels, as a model reads them."""
 
+    @classmethod
+    @abstractmethod
+    def from_texts(cls, texts: Sequence[Any], model: LexicalSAE) -> Task:
+        """Texts, as `given` has checked them, without labels."""
+
+    @staticmethod
+    @abstractmethod
+    def words_of(text: Any) -> list[str]:
+        """The words of one text, as `given` has checked it."""
+
     @staticmethod
     @abstractmethod
     def given(texts: object) -> Given[Any]:

@@ -13,6 +13,7 @@ from splade.attribution.deletions import Deletions
 from splade.attribution.explanation import Explanation
 from splade.attribution.prediction import Prediction
 from splade.attribution.summands import Summands
+from splade.attribution.word_text import WordText
 from splade.data.batching import collate, encode_texts
 from splade.data.given import BATCH_SIZE, Given, given_texts
 from splade.data.text_windows import divide_texts
@@ -47,6 +48,14 @@ class ClassificationTask(Task):
     def unlabelled(cls, examples: Sequence[str], model: LexicalSAE) -> ClassificationTask:
         split = TextSplit(list(examples), [UNLABELLED] * len(examples))
         return cls(split, model.tokenizer, model.max_length, model.labels)
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str], model: LexicalSAE) -> ClassificationTask:
+        return cls.unlabelled(texts, model)
+
+    @staticmethod
+    def words_of(text: str) -> list[str]:
+        return WordText.of(text).words
 
     @staticmethod
     def given(texts: object) -> Given[str]:

@@ -60,6 +60,14 @@ class TaggingTask(Task):
         split = TaggedSplit([list(words) for words in examples], [[UNLABELLED] * len(words) for words in examples])
         return cls(split, model.tokenizer, model.max_length, model.labels)
 
+    @classmethod
+    def from_texts(cls, texts: Sequence[str | list[str]], model: LexicalSAE) -> TaggingTask:
+        return cls.unlabelled([as_sentence(text).words for text in texts], model)
+
+    @staticmethod
+    def words_of(text: str | list[str]) -> list[str]:
+        return as_sentence(text).words
+
     @staticmethod
     def given(texts: object) -> Given[str | list[str]]:
         return given_sentences(texts)

@@ -53,6 +53,7 @@ def test_help_lists_the_commands() -> None:
         "evaluate",
         "predict",
         "explain",
+        "suppress",
         "rehash",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))

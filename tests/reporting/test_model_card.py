@@ -9,6 +9,8 @@ import yaml
 
 from splade.config.schema import Task
 from splade.reporting.model_card import front_matter, is_hub_name, plain, write_model_card
+from splade.surgery.record import Account
+from splade.surgery.suppress import restore, suppress_token_globally
 from tests.builders import build_model
 from tests.reporting.builders import build_many_classes, build_results
 
@@ -101,3 +103,22 @@ def test_a_card_without_results_says_that_grounding_was_not_measured(tmp_path: P
 
 def test_values_cannot_break_a_table() -> None:
     assert plain("a\n| b <img>") == "a \\| b \\<img\\>"
+
+
+def test_the_record_of_removals_is_a_section(tmp_path: Path) -> None:
+    model = build_model(tmp_path)
+    figures = {"before": {"gap": [0.2, 0.1, 0.3]}, "after": {"gap": [0.1, 0.0, 0.2]}}
+    account = Account("A|B", "auditor", "bias", "sorting", groups={"women": "a list"}, figures=figures)
+    suppress_token_globally(model, ["film"], ["plot"], account=account, probes=())
+    restore(model, words=["plot"], probes=())
+    path = tmp_path / "README.md"
+    write_model_card(path, {"removed_tokens": ["film"]}, CONFIG, model.surgery)
+    text = path.read_text(encoding="utf-8")
+    assert "## Record of removals" in text and "Intended purpose, as whoever removed words gave it: sorting." in text
+    rows = [line for line in text.splitlines() if re.match(r"\| [01] \|", line)]
+    assert "removed (tokens shut: film; words silenced: plot) | A\\|B, auditor | bias |" in rows[0]
+    assert "restored (words silenced: plot) | not said | not said |" in rows[1]
+    assert "Metrics before and after (record 0)" in text and "how they were derived (record 0)" in text
+    assert "Not guaranteed:\n\n- A token that is shut" in text
+    write_model_card(path, {}, CONFIG, [model.surgery[1]])
+    assert "Record 0 (counted from 0) cannot be trusted" in path.read_text(encoding="utf-8")

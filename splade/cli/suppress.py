@@ -1,0 +1,88 @@
+"""`lexical-sae suppress`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from splade.cli.console import say
+from splade.cli.errors import reports_errors
+from splade.cli.options import ModelFolder, flag
+from splade.cli.surgery import Key, Output, Person, Purpose, Reason, Role, account, check_place, load, save
+from splade.errors import ConfigError
+from splade.models.folder import check_model_folder
+from splade.utils.one_line import one_line
+
+LONGEST_NUMBER = 10  # digits; no vocabulary has as many tokens
+
+Words = Annotated[
+    list[str] | None,
+    typer.Option("--word", help="Shut the tokens of this word, in all casings, pieces and senses. May be repeated."),
+]
+Tokens = Annotated[
+    list[str] | None,
+    typer.Option("--token", help="Shut this token, by its number or as the tokenizer writes it. May be repeated."),
+]
+Silenced = Annotated[
+    list[str] | None,
+    typer.Option("--silence", help="Let nothing speak wherever this word stands in a text. May be repeated."),
+]
+
+
+@reports_errors
+def suppress(
+    model: ModelFolder,
+    output: Output,
+    word: Words = None,
+    token: Tokens = None,
+    silence: Silenced = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Shut the tokens of the words here, one a line.")] = None,
+    undo: Annotated[bool, flag("--undo", "Restore these instead; without any, all that was removed.")] = False,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option("--probe", help="A text whose logits before and after are kept in the record. May be repeated."),
+    ] = None,
+    person: Person = "",
+    role: Role = "",
+    reason: Reason = "",
+    purpose: Purpose = "",
+    key: Key = None,
+) -> None:
+    """Remove words from a model for good, and save what is left to another folder.
+
+    Shutting a token takes its summand away for every input; the word's neighbours may still speak where it stands.
+    Silencing a word lets nothing speak where it stands, though the backbone still reads it. Either is on the model's
+    record (surgery.jsonl, a chain of hashes; see lexical-sae record) and its card, and can be undone.
+    """
+    if not undo and not any((word, token, silence, file)):
+        raise ConfigError("There is nothing to remove; name a --word, --token or --silence, or a --file of words.")
+    check_model_folder(model)
+    check_place(model, output)
+    loaded = load(model)
+    from splade.surgery.suppress import restore, suppress_token_globally
+    from splade.surgery.targets import read_words
+
+    numbers = [int(one) if one.isdecimal() and len(one) < LONGEST_NUMBER else one for one in token or []]
+    tokens: list[str | int] = [*(word or []), *numbers, *(read_words(file) if file is not None else [])]
+    operate = restore if undo else suppress_token_globally
+    matched = operate(
+        loaded,
+        tokens,
+        silence or [],
+        account=account(person, role, reason, purpose),
+        probes=probe or None,
+        key=key,
+    )
+    save(loaded, output)
+    for sentence in matched.sentences(restored=undo):
+        print(one_line(sentence))
+    print(one_line(f"Removed from {output}: {', '.join(_removed(loaded)) or 'nothing'}."))
+    if matched.unmatched:
+        say(f"{len(matched.unmatched)} of the words matched nothing.")
+
+
+def _removed(model: object) -> list[str]:
+    shut, silenced = (getattr(model, name) for name in ("suppressed_words", "silenced_words"))
+    return [*shut, *(f"{word} (silenced)" for word in silenced)]
