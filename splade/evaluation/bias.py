@@ -128,13 +128,7 @@ def evaluate_bias(
     """
     conditions, positive = _conditions(scores), np.asarray(positive, dtype=bool)
     _check(conditions, positive, groups, "text")
-    thresholds = dict.fromkeys(conditions, float(threshold))
-    if validation is not None:
-        held_out, labels = _conditions(validation[0]), np.asarray(validation[1], dtype=bool)
-        _check(held_out, labels, {}, "validation text")
-        if missing := [name for name in conditions if name not in held_out]:
-            raise DataError(f"The condition '{missing[0]}' has no validation scores; give those of every condition.")
-        thresholds = {name: best_f1_threshold(held_out[name], labels) for name in conditions}
+    thresholds = _thresholds(conditions, validation, threshold)
     names, members = list(groups), np.stack([np.asarray(groups[name], dtype=bool) for name in groups], axis=1)  # (N, G)
     sizes = {name: _size(inside, positive) for name, inside in zip(names, members.T, strict=True)}
     if matched_fpr is None:
@@ -166,6 +160,19 @@ def evaluate_bias(
         against,
         fewest,
     )
+
+
+def _thresholds(
+    conditions: Scores, validation: tuple[Scores | np.ndarray, np.ndarray] | None, given: float
+) -> dict[str, float]:
+    """Of each condition, on validation texts if there are some."""
+    if validation is None:
+        return dict.fromkeys(conditions, float(given))
+    held_out, labels = _conditions(validation[0]), np.asarray(validation[1], dtype=bool)
+    _check(held_out, labels, {}, "validation text")
+    if missing := [name for name in conditions if name not in held_out]:
+        raise DataError(f"The condition '{missing[0]}' has no validation scores; give those of every condition.")
+    return {name: best_f1_threshold(held_out[name], labels) for name in conditions}
 
 
 class _Points:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splade.evaluation.agreement import Agreement
+from splade.evaluation.bias_measure import Bias
 from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_circuits import ClassCircuits
@@ -38,7 +39,7 @@ __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Documents, Capped, Sparsity, Identity, CalibrationMeasure),
-    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation, LookAlikes),
+    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation, LookAlikes, Bias),
     *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),
 )
