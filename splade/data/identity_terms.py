@@ -51,6 +51,18 @@ young: teenager, teenagers, teenage, young people, young man, young woman
 """Terms by group."""
 
 
+EXCHANGEABLE = _terms(
+    """
+adjective: gay, lesbian, bisexual, heterosexual, transgender, male, female, black, white, asian, african, european,
+adjective: american, latino, mexican, chinese, muslim, christian, jewish, hindu, buddhist, catholic, atheist, deaf,
+adjective: blind, disabled, old, young, tall, short
+plural: women, men, gays, lesbians, blacks, whites, asians, latinos, mexicans, americans, muslims, christians, jews,
+plural: hindus, buddhists, catholics, atheists, immigrants, refugees, teenagers
+"""
+)
+"""Words of one form, each of which can stand where another does; of the adjectives two name no group at all."""
+
+
 def load_terms(source: str) -> dict[str, list[str]]:
     """The list of this name, or the terms of a file: a line a group, its name, a colon, and its terms."""
     if source == IDENTITY:

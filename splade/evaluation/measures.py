@@ -34,12 +34,25 @@ from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
 from splade.evaluation.sparsity import Sparsity
 from splade.evaluation.strongest import Strongest
+from splade.evaluation.swap_measure import Swap
 
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Documents, Capped, Sparsity, Identity, CalibrationMeasure),
-    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation, LookAlikes, Bias),
+    *(
+        Completeness,
+        Eraser,
+        Removability,
+        Deletion,
+        CompareExplainers,
+        Agreement,
+        Sanity,
+        Negation,
+        LookAlikes,
+        Bias,
+        Swap,
+    ),
     *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),
 )
