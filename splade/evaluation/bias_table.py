@@ -23,6 +23,7 @@ from splade.evaluation.group_rates import Against, ErrorRates
 
 GAP = Form(1, 100, "%", (-1, 1))
 AUC = Form(3, bounds=(0, 1))
+CHANCE = Form(3, bounds=(0, 1))
 
 MOST_ROWS = 60
 """Groups that a terminal shows: all of the sets there are."""
@@ -94,16 +95,18 @@ def _rates(results: Results) -> Grid | None:
                 Cell(COUNT.show(size.get("negatives"))),
                 Cell(_estimate((of["fpr"] or {}).get("rate"), GAP)),
                 Cell(_estimate((of["fpr"] or {}).get("gap"), GAP)),
+                Cell(CHANCE.show((of["fpr"] or {}).get("p"))),
                 Cell(_estimate((at or {}).get("gap"), GAP)),
                 Cell(COUNT.show(size.get("positives"))),
                 Cell(_estimate((of["fnr"] or {}).get("rate"), GAP)),
                 Cell(_estimate((of["fnr"] or {}).get("gap"), GAP)),
+                Cell(CHANCE.show((of["fnr"] or {}).get("p"))),
                 Cell("" if whole else _told(size, fixed, name, int(found.get("fewest", 0))), prose=True),
             ]
         )
-    columns = ["texts about", "negatives", "false positives [95 %]", "gap [95 %]", "gap at matched rate [95 %]"]
-    columns += ["positives", "false negatives [95 %]", "gap of these [95 %]", "too few to tell"]
-    brief = ("texts about", "negatives", "false positives [95 %]", "gap [95 %]", "gap at matched rate [95 %]")
+    columns = ["texts about", "negatives", "false positives [95 %]", "gap [95 %]", "p", "gap at matched rate [95 %]"]
+    columns += ["positives", "false negatives [95 %]", "gap of these [95 %]", "p of these", "too few to tell"]
+    brief = ("texts about", "negatives", "false positives [95 %]", "gap [95 %]", "p", "gap at matched rate [95 %]")
     return Grid(columns, rows, note=_note(found), brief=brief) if sizes else None
 
 
@@ -167,14 +170,15 @@ TABLES = (
         "bias.groups",
         "bias.groups.<group>.{texts,positives,negatives}, bias.overall.{texts,positives,negatives}, "
         "bias.{fixed,matched}.{fpr,fnr}.groups.<group>.{rate,gap}.{mean,low,high}, "
-        "bias.{fixed,matched}.{fpr,fnr}.groups.<group>.detectable",
+        "bias.{fixed,matched}.{fpr,fnr}.groups.<group>.{detectable,p}",
         "Errors by group",
         "False positives (of negative texts) and false negatives (of positive ones) on texts about each group, the gap "
         "to those of all texts (or of the others, as `against` says), both with 95 % intervals by bootstrap over "
         "texts; at the `fixed` threshold, and at the one that has the `matched` rate of false positives overall, so "
         "that models with other thresholds can be compared. Groups may overlap. A group without such texts has no rate "
         "(null); one with fewer than `fewest` has the smallest gap that a test at 5 % would find in as many texts with "
-        "a power of 80 %, `detectable`.",
+        "a power of 80 %, `detectable`. `p`: how often chance alone gives any group such a gap, each by its own spread "
+        "(permutations of the errors; Westfall and Young): small where a group errs more, whatever the small ones do.",
         _rates,
         brief=MOST_ROWS,
     ),
@@ -210,23 +214,25 @@ KEYS = (
 
 
 def bias_findings(rates: ErrorRates, error: str, groups: int, against: Against) -> list[str]:
-    """A sentence on the largest gap of one kind of error, over so many groups with texts enough to tell."""
-    largest = rates.largest
-    if largest is None or largest.gap.mean <= 0:
-        return []
+    """A sentence on the largest gap of one kind of error that is no chance, over so many groups with texts enough."""
     called, texts, _ = ERRORS[error]
-    own = rates.groups[largest.group]
-    assert own is not None
-    gap, null = largest.gap, largest.null
-    figures = (
-        f"{percent(own.rate.mean)} {called} among {texts} about '{largest.group}' against "
-        f"{percent(rates.overall.mean)} overall, {GAP.number(gap.mean)} points more than {COMPARED[against]} (95 %: "
-        f"{GAP.number(gap.low)} to {GAP.number(gap.high)})"
-    )
-    chance = (
-        f"where groups make no difference, the largest gap of {groups} groups stays below {GAP.number(null.high)} "
-        "points in 95 % of the cases"
-    )
-    if gap.mean > null.high:
-        return [f"The model errs more on some groups than chance explains: {figures}; {chance}."]
-    return [f"The largest gap of {called} between groups cannot be told from chance: {figures}; {chance}."]
+    if rates.largest is None:
+        return []
+    high = GAP.number(rates.largest.null.high)
+    chance = f"where groups make no difference, the largest gap of {groups} groups stays below {high} points in 95 % of"
+    above = [(one.gap.mean, name) for name, one in rates.groups.items() if one and one.gap and one.is_above]
+    if not above:
+        name, gap = rates.largest.group, GAP.number(rates.largest.gap.mean)
+        return [
+            f"No group's {called} are above those of {COMPARED[against]} beyond chance: the largest gap, of '{name}', "
+            f"is {gap} points; {chance} the cases."
+        ]
+    own = rates.groups[max(above)[1]]
+    assert own is not None and own.gap is not None and own.p is not None
+    others = f" So have {len(above) - 1} other groups." if len(above) > 1 else ""
+    return [
+        f"{texts.capitalize()} about '{max(above)[1]}' have more {called} than chance explains: "
+        f"{percent(own.rate.mean)} against {percent(rates.overall.mean)} overall, {GAP.number(own.gap.mean)} points "
+        f"more than {COMPARED[against]} (95 %: {GAP.number(own.gap.low)} to {GAP.number(own.gap.high)}; p = "
+        f"{own.p:.3f} over {groups} groups); {chance} the cases.{others}"
+    ]

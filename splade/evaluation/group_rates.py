@@ -25,6 +25,9 @@ FEWEST = 50
 POWER_NORMAL = 0.8416
 """Standard deviations below which a normal variable lies 80 % of the time: the power asked of a test."""
 
+LEVEL = 0.05
+"""Of a test."""
+
 Against = Literal["overall", "background"]
 """What a group's rate is compared with: that of all rows, the group's own too, or that of the rows outside of it."""
 
@@ -38,6 +41,15 @@ class GroupRate:
     """Less the rate it is compared with; None: there is nothing to compare with, since all rows are of the group."""
     detectable: float | None
     """The smallest gap that as many rows could show; None: not even an error at every row would."""
+    p: float | None
+    """How often chance alone gives any of the groups a gap as far above 0 as this one, each measured by its own spread
+    (Westfall and Young 1993): so small groups, whose gaps vary most, do not hide what a large one shows. None: the
+    group has too few rows to be compared."""
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the gap is above 0 beyond chance, for all groups at once."""
+        return self.p is not None and self.p <= LEVEL
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,8 @@ class Null:
     high: float
     """What it stays below 95 % of the time."""
     p: float
-    """Share of the deals with a gap at least as large as the one found, that one among them."""
+    """Share of the deals with a gap at least as large as the one found, that one among them. The smallest groups have
+    the largest gaps by chance, so that a large group's gap may well be real within it: `GroupRate.p` tells."""
 
 
 @dataclass(frozen=True)
@@ -136,15 +149,20 @@ class RateTable:
         found = self._estimates[condition * self._width : (condition + 1) * self._width]
         overall, rates, gaps, largest = found[0], found[1 : 1 + groups], found[1 + groups : -1], found[-1]
         assert overall is not None
+        dealt = self._dealt(condition)
+        chances = self._chances(dealt, gaps)
         of_groups: dict[str, GroupRate | None] = {}
-        for name, rate, gap, rows in zip(self.names, rates, gaps, self.sizes, strict=True):
+        for name, rate, gap, rows, p in zip(self.names, rates, gaps, self.sizes, chances, strict=True):
             detectable = smallest_detectable_gap(overall.mean, int(rows)) if rate else None
-            of_groups[name] = GroupRate(rate, gap, detectable) if rate else None
+            of_groups[name] = GroupRate(rate, gap, detectable, p) if rate else None
         worst = None
         if largest is not None:
             named = [(gap, name) for gap, name, enough in zip(gaps, self.names, self.powered, strict=True) if enough]
             gap, name = max(((gap, name) for gap, name in named if gap), key=lambda each: each[0].mean)
-            worst = LargestGap(name, gap, self._null(condition, gap.mean))
+            top = dealt.max(1)
+            worst = LargestGap(
+                name, gap, Null(float(top.mean()), float(np.quantile(top, 0.95)), _reached(top, gap.mean))
+            )
         return ErrorRates(overall, of_groups, worst)
 
     def changes(self, condition: int) -> RateChanges:
@@ -188,17 +206,34 @@ class RateTable:
         largest = enough.max(1, keepdims=True, initial=-np.inf)
         return np.hstack([rates, gaps, np.where(np.isinf(largest), np.nan, largest)])
 
-    def _null(self, condition: int, found: float) -> Null:
-        """Deals the errors of a condition anew among all rows; who is of which groups, and of several, stays."""
+    def _dealt(self, condition: int) -> np.ndarray:
+        """(D, P) gaps of the groups with rows enough, after dealing the errors of a condition anew among all rows; who
+        is of which groups, and of several, stays."""
         wrong, generator = self.wrong[condition].astype(float), np.random.default_rng(self.seed)
         inside = np.hstack([np.ones((len(self.members), 1)), self.members]).astype(float)  # (R, 1 + G)
-        counts, largest = inside.sum(0, keepdims=True), []
+        counts, gaps = inside.sum(0, keepdims=True), []
         for _ in range(0, DRAWS, DRAWS_AT_A_TIME):
-            dealt = generator.permuted(np.tile(wrong, (DRAWS_AT_A_TIME, 1)), axis=1)  # (D, R)
-            largest.append(self._of_condition(counts, dealt @ inside)[:, -1])
-        drawn = np.concatenate(largest)
-        reached = int((drawn >= found - 1e-12).sum())
-        return Null(float(drawn.mean()), float(np.quantile(drawn, 0.95)), (1 + reached) / (1 + len(drawn)))
+            anew = generator.permuted(np.tile(wrong, (DRAWS_AT_A_TIME, 1)), axis=1)  # (D, R)
+            gaps.append(self._of_condition(counts, anew @ inside)[:, 1 + len(self.names) : -1][:, self.powered])
+        return np.concatenate(gaps)
+
+    def _chances(self, dealt: np.ndarray, gaps: Sequence[Estimate | None]) -> list[float | None]:
+        """(G,) of each group, how often the largest of all dealt gaps (D, P), by their own spreads, reaches its gap."""
+        found: list[float | None] = [None] * len(gaps)
+        if not self.powered.any():
+            return found
+        spread = dealt.std(0)
+        spread = np.where(spread > 0, spread, np.inf)  # no errors, or nothing but errors: no gap at all
+        top = (dealt / spread).max(1)
+        for place, each in zip(np.flatnonzero(self.powered).tolist(), spread, strict=True):
+            gap = gaps[place]
+            found[place] = None if gap is None else _reached(top, gap.mean / each)
+        return found
+
+
+def _reached(drawn: np.ndarray, found: float) -> float:
+    """How often what was drawn (D,) is at least as large as what was found, which counts as drawn too."""
+    return (1 + int((drawn >= found - 1e-12).sum())) / (1 + len(drawn))
 
 
 def _shares(parts: np.ndarray, totals: np.ndarray) -> np.ndarray:

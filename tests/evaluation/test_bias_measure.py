@@ -161,23 +161,25 @@ def test_too_few_and_none_are_said_in_words(model: LexicalSAE) -> None:
     ]
 
 
-def _rates(null: float) -> ErrorRates:
+def _rates(p: float) -> ErrorRates:
     gap = Estimate(0.08, 0.05, 0.11)
-    own = GroupRate(Estimate(0.18, 0.15, 0.21), gap, 0.03)
-    return ErrorRates(Estimate(0.1, 0.09, 0.11), {"a": own}, LargestGap("a", gap, Null(0.01, null, 0.001)))
+    own = GroupRate(Estimate(0.18, 0.15, 0.21), gap, 0.03, p)
+    small = GroupRate(Estimate(0.2, 0.0, 0.5), Estimate(0.1, -0.1, 0.4), 0.3, 0.4)
+    largest = LargestGap("small", Estimate(0.1, -0.1, 0.4), Null(0.06, 0.12, 0.3))
+    return ErrorRates(Estimate(0.1, 0.09, 0.11), {"a": own, "small": small, "none": None}, largest)
 
 
 def test_a_gap_beyond_chance_is_said() -> None:
-    figures = (
-        "18.0 % false positives among negatives about 'a' against 10.0 % overall, 8.0 points more than all of them "
-        "(95 %: 5.0 to 11.0); where groups make no difference, the largest gap of 9 groups stays below {} points in "
-        "95 % of the cases."
-    )
-    assert bias_findings(_rates(0.02), "fpr", 9, "overall") == [
-        f"The model errs more on some groups than chance explains: {figures.format('2.0')}"
+    """Also where a small group's gap is larger, and by chance."""
+    assert bias_findings(_rates(0.001), "fpr", 2, "overall") == [
+        "Negatives about 'a' have more false positives than chance explains: 18.0 % against 10.0 % overall, 8.0 points "
+        "more than all of them (95 %: 5.0 to 11.0; p = 0.001 over 2 groups); where groups make no difference, the "
+        "largest gap of 2 groups stays below 12.0 points in 95 % of the cases."
     ]
-    assert bias_findings(_rates(0.09), "fpr", 9, "overall") == [
-        "The largest gap of false positives between groups cannot be told from chance: " + figures.format("9.0")
+    assert bias_findings(_rates(0.2), "fpr", 2, "overall") == [
+        "No group's false positives are above those of all of them beyond chance: the largest gap, of 'small', is 10.0 "
+        "points; where groups make no difference, the largest gap of 2 groups stays below 12.0 points in 95 % of the "
+        "cases."
     ]
     assert bias_findings(replace(_rates(0.1), largest=None), "fpr", 9, "overall") == []
 

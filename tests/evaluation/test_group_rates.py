@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from splade.evaluation.group_rates import POWER_NORMAL, RateTable, smallest_detectable_gap
+from splade.evaluation.group_rates import POWER_NORMAL, ErrorRates, RateTable, smallest_detectable_gap
 
 
 def table(wrong: list[int] | np.ndarray, groups: list[list[int]] | np.ndarray, **settings: object) -> RateTable:
@@ -105,22 +107,23 @@ class TestDetectable:
 
 class TestNull:
     @staticmethod
-    def drawn(seed: int, effect: float = 0.0) -> RateTable:
+    @cache
+    def drawn(seed: int, effect: float = 0.0) -> ErrorRates:
         """600 rows, eight overlapping groups of about 90, a tenth of the rows wrong."""
         generator = np.random.default_rng(seed)
         groups = generator.random((8, 600)) < 0.15
         wrong = generator.random(600) < 0.1 + effect * groups[0]
-        return table(wrong, groups, fewest=50, seed=seed)
+        return table(wrong, groups, fewest=50, seed=seed).rates(0)
 
     def test_it_is_calibrated(self) -> None:
         """Where groups make no difference, p is below a level in about that share of the cases."""
-        found = [self.drawn(seed).rates(0).largest for seed in range(120)]
+        found = [self.drawn(seed).largest for seed in range(120)]
         p = np.array([each.null.p for each in found if each is not None])
         assert len(p) == 120
         assert 0.35 < (p <= 0.5).mean() < 0.65 and (p <= 0.05).mean() < 0.11 and (p <= 0.2).mean() > 0.1
 
     def test_the_largest_gap_is_above_zero_by_chance(self) -> None:
-        found = [self.drawn(seed).rates(0).largest for seed in range(20)]
+        found = [self.drawn(seed).largest for seed in range(20)]
         gaps, nulls = (
             np.array(each) for each in zip(*[(one.gap.mean, one.null.mean) for one in found if one], strict=True)
         )
@@ -128,6 +131,30 @@ class TestNull:
         assert nulls.mean() == pytest.approx(gaps.mean(), rel=0.3)
 
     def test_a_real_gap_is_beyond_it(self) -> None:
-        largest = self.drawn(0, effect=0.25).rates(0).largest
+        largest = self.drawn(0, effect=0.25).largest
         assert largest is not None and largest.group == "g0"
         assert largest.gap.mean > largest.null.high > largest.null.mean > 0 and largest.null.p < 0.01
+
+    def test_a_large_group_is_told_among_small_ones(self) -> None:
+        """Its gap is within what the smallest groups have by chance, and far beyond what it has by chance itself."""
+        generator = np.random.default_rng(2)
+        sizes = [900, *[50] * 30]
+        groups = np.array([np.isin(np.arange(3000), generator.permutation(3000)[:size]) for size in sizes])
+        wrong = generator.random(3000) < 0.2 + 0.1 * groups[0]
+        found = table(wrong, groups, fewest=50).rates(0)
+        large = found.groups["g0"]
+        assert large is not None and large.gap is not None and found.largest is not None and large.p is not None
+        assert large.gap.mean < found.largest.null.high and found.largest.null.p > 0.05
+        assert large.is_above and large.p < 0.01
+        others = [found.groups[f"g{number}"] for number in range(1, 31)]
+        assert not any(each is not None and each.is_above for each in others)
+
+    def test_p_over_all_groups_is_calibrated(self) -> None:
+        """Where no group differs, any is called above in about 5 % of the cases."""
+        found = [self.drawn(seed).groups.values() for seed in range(120)]
+        assert np.mean([any(each is not None and each.is_above for each in groups) for groups in found]) < 0.11
+
+    def test_without_errors_nothing_is_above(self) -> None:
+        found = table([0] * 200, [[1] * 100 + [0] * 100]).rates(0)
+        assert found.groups["g0"] is not None and found.groups["g0"].p == 1.0
+        assert found.largest is not None and (found.largest.gap.mean, found.largest.null.p) == (0.0, 1.0)
