@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from splade.evaluation.binomial import NORMAL
+from splade.evaluation.binomial import NORMAL, interval
 from splade.evaluation.bootstrap import DRAWS, DRAWS_AT_A_TIME, intervals
 from splade.evaluation.estimate import Estimate
 
@@ -152,7 +152,11 @@ class RateTable:
         dealt = self._dealt(condition)
         chances = self._chances(dealt, gaps)
         of_groups: dict[str, GroupRate | None] = {}
-        for name, rate, gap, rows, p in zip(self.names, rates, gaps, self.sizes, chances, strict=True):
+        for name, rate, gap, rows, p, enough in zip(
+            self.names, rates, gaps, self.sizes, chances, self.powered, strict=True
+        ):
+            if rate is not None and not enough:
+                rate, gap = _of_few(rate, gap, int(rows))
             detectable = smallest_detectable_gap(overall.mean, int(rows)) if rate else None
             of_groups[name] = GroupRate(rate, gap, detectable, p) if rate else None
         worst = None
@@ -229,6 +233,16 @@ class RateTable:
             gap = gaps[place]
             found[place] = None if gap is None else _reached(top, gap.mean / each)
         return found
+
+
+def _of_few(rate: Estimate, gap: Estimate | None, rows: int) -> tuple[Estimate, Estimate | None]:
+    """A rate and a gap with Wilson's interval of the rate: of few rows, without an error among them, all draws are the
+    same, and would say that the rate is known."""
+    within = interval(round(rate.mean * rows), rows)
+    if gap is not None:
+        compared = rate.mean - gap.mean
+        gap = Estimate(gap.mean, within.low - compared, within.high - compared)
+    return Estimate(rate.mean, within.low, within.high), gap
 
 
 def _reached(drawn: np.ndarray, found: float) -> float:

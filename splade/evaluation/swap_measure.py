@@ -220,7 +220,7 @@ class Swap(Measure[ModelSwaps]):
             said.append(
                 f"In {WHERE[where]}, exchanging words for groups changes {percent(found.flips.mean)} of the decisions "
                 f"and moves the logit by {SIZE.show(found.mean.mean)} in the mean, by up to "
-                f"{SIZE.show(found.largest.change)}; most of it is carried by {words}."
+                f"{SIZE.show(found.largest.change)}; the largest shares of it are carried by {words}."
             )
         return said
 

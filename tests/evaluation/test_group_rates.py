@@ -54,6 +54,14 @@ def test_a_small_group_is_never_the_largest_gap() -> None:
     assert table(WRONG, GROUPS, fewest=50).rates(0).largest is None
 
 
+def test_few_rows_without_an_error_are_not_known_to_have_none() -> None:
+    """Wilson's interval of 0 of 3 ends at 1.96²/(3 + 1.96²) = 0.56; overall 3 of 10 are wrong."""
+    rate = table(WRONG, [[0, 0, 1, 1, 1] + [0] * 5], fewest=4).rates(0).groups["g0"]
+    assert rate is not None and rate.gap is not None
+    assert (rate.rate.mean, rate.rate.low) == (0.0, 0.0) and rate.rate.high == pytest.approx(0.5615, abs=1e-3)
+    assert [rate.gap.low, rate.gap.mean, rate.gap.high] == pytest.approx([-0.3, -0.3, 0.2615], abs=1e-3)
+
+
 def test_changes_are_paired() -> None:
     """Twice the same errors: no change at all, and no interval around it. One error less in the first group: its rate
     falls by 1/4, the overall one by 1/10."""

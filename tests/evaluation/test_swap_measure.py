@@ -79,7 +79,8 @@ def test_changed_decisions_are_said_with_their_words(model: LexicalSAE, terms: P
     (said,) = Swap.findings(None, ModelSwaps(None, changed, ["hateful"], 3))  # type: ignore[arg-type]
     assert said.startswith(
         "In test texts, exchanging words for groups changes 25.0 % of the decisions and moves the logit by 0.50 in the "
-        f"mean, by up to {changed.largest.change:.2f}; most of it is carried by “{changed.carriers[0].word}” "
+        f"mean, by up to {changed.largest.change:.2f}; the largest shares of it are carried by "
+        f"“{changed.carriers[0].word}” "
     )
     assert Swap.findings(None, ModelSwaps(None, None, [], 0)) == []  # type: ignore[arg-type]
 
