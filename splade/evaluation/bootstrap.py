@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -29,12 +29,20 @@ def intervals(
     _, text = np.unique(texts, return_inverse=True)
     number = int(text.max()) + 1
     sums = np.stack([np.bincount(text, column, number) for column in terms.T], 1)  # (T, K)
-    generator, drawn = np.random.default_rng(seed), []
+    drawn = np.concatenate([figures(times @ sums) for times in draws(number, seed)])
+    return figures(sums.sum(0, keepdims=True))[0], percentile_intervals(drawn)
+
+
+def draws(number: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each of so many texts is drawn (D, T), some draws at a time; the same for the same seed."""
+    generator = np.random.default_rng(seed)
     for _ in range(0, DRAWS, DRAWS_AT_A_TIME):
-        times = generator.multinomial(number, np.full(number, 1 / number), DRAWS_AT_A_TIME)  # (D, T)
-        drawn.append(figures(times @ sums))
+        yield generator.multinomial(number, np.full(number, 1 / number), DRAWS_AT_A_TIME)
+
+
+def percentile_intervals(drawn: np.ndarray) -> list[Interval]:
+    """The 95 % intervals of figures (D, M) of all draws; a draw without a figure has NaN."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a figure that no draw has is NaN
-        low, high = np.nanpercentile(np.concatenate(drawn), (2.5, 97.5), axis=0)  # (M,) each
-    estimate = figures(sums.sum(0, keepdims=True))[0]
-    return estimate, [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+        low, high = np.nanpercentile(drawn, (2.5, 97.5), axis=0)  # (M,) each
+    return [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]

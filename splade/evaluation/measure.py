@@ -69,6 +69,7 @@ class References:
     load_dense: Callable[[], DenseClassifier | None] = lambda: None
     load_training: Callable[[], Task | None] = lambda: None
     load_untrained: Callable[[], LexicalModel | None] = lambda: None
+    load_validation: Callable[[], Task | None] = lambda: None
 
     @cached_property
     def frozen(self) -> Backbone | None:
@@ -84,6 +85,11 @@ class References:
     def training(self) -> Task | None:
         """The texts it was trained on, for whatever is fitted."""
         return self.load_training()
+
+    @cached_property
+    def validation(self) -> Task | None:
+        """The validation texts of its training, for thresholds."""
+        return self.load_validation()
 
     @cached_property
     def untrained(self) -> LexicalModel | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splade.evaluation.agreement import Agreement
+from splade.evaluation.bias_measure import Bias
 from splade.evaluation.calibration import CalibrationMeasure
 from splade.evaluation.capped import Capped
 from splade.evaluation.class_circuits import ClassCircuits
@@ -33,12 +34,25 @@ from splade.evaluation.self_activation import SelfActivation
 from splade.evaluation.separation import Separation
 from splade.evaluation.sparsity import Sparsity
 from splade.evaluation.strongest import Strongest
+from splade.evaluation.swap_measure import Swap
 
 __all__ = ["MEASURES", "declared"]
 
 ORDER: tuple[type[Declared], ...] = (
     *(ClassScoreMeasure, EntityScoreMeasure, DenseScores, Documents, Capped, Sparsity, Identity, CalibrationMeasure),
-    *(Completeness, Eraser, Removability, Deletion, CompareExplainers, Agreement, Sanity, Negation, LookAlikes),
+    *(
+        Completeness,
+        Eraser,
+        Removability,
+        Deletion,
+        CompareExplainers,
+        Agreement,
+        Sanity,
+        Negation,
+        LookAlikes,
+        Bias,
+        Swap,
+    ),
     *(ClassCircuits, Separation, InputShare, FrozenShare, SelfActivation, Lexicon, Registers, HeaviestWords, Strongest),
     *(Layerwise, PostHocSAE, Scaling, Cost),
 )

@@ -17,6 +17,7 @@ from splade.pipelines.measurement import evaluate_model, frozen_backbone, run_me
 from splade.pipelines.outputs import training_record, write_outputs
 from splade.pipelines.preparation import PreparedRun, prepare, untrained_model
 from splade.run_folder import begin_anew, fingerprint, held, remove_other_results, write_config
+from splade.tasks import TASKS
 from splade.training.loop import TrainingOutcome
 from splade.training.recipes import RECIPES
 from splade.training.selection import asks_for_sparsity
@@ -90,6 +91,9 @@ def _run_experiment(config: Config, *, resume: bool, overwrite: bool, console: C
         load_dense=lambda: saved_dense(Path(config.output_dir), run.model),
         load_training=lambda: run.train,
         load_untrained=lambda: untrained_model(config, run.train, run.model.labels, run.model.device),
+        load_validation=lambda: TASKS.get(config.task)(  # whole, also where long ones validate in windows
+            run.dataset.validation, run.model.tokenizer, run.model.max_length, run.model.labels
+        ),
     )
     memory = run_memory(config, trained.model_hash, run.test)
     measured = evaluate_model(run.model, run.test, config, references=references, console=console, memory=memory)

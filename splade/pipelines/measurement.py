@@ -14,6 +14,7 @@ from rich.console import Console
 
 from splade.config.schema import Config
 from splade.data.loader import load_dataset
+from splade.data.types import TaggedSplit, TextSplit
 from splade.errors import ConfigError
 from splade.evaluation.measure import References
 from splade.evaluation.measures import MEASURES
@@ -110,18 +111,20 @@ def _measure_again(config: Config, console: Console) -> dict[str, Any]:
         earlier.pop(key, None)  # the model that is there now says which
     dataset = load_dataset(config.data, config.seed, config.task)
     model = LexicalSAE.from_pretrained(folder / "model")
-    test = TASKS.get(config.task)(dataset.test, model.tokenizer, model.max_length, model.labels)
-    memory = run_memory(config, saved_hash(folder / "model"), test)
 
-    def train() -> Task:
-        found: Task = TASKS.get(config.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
+    def read(split: TextSplit | TaggedSplit) -> Task:
+        found: Task = TASKS.get(config.task)(split, model.tokenizer, model.max_length, model.labels)
         return found
+
+    test = read(dataset.test)
+    memory = run_memory(config, saved_hash(folder / "model"), test)
 
     references = References(
         load_frozen=lambda: frozen_backbone(config, model.device),
         load_dense=lambda: saved_dense(folder, model),
-        load_training=train,
-        load_untrained=lambda: untrained_model(config, train(), model.labels, model.device),
+        load_training=lambda: read(dataset.train),
+        load_untrained=lambda: untrained_model(config, read(dataset.train), model.labels, model.device),
+        load_validation=lambda: read(dataset.validation),
     )
     measured = evaluate_model(model, test, config, references=references, console=console, memory=memory)
     some = config.evaluation.measures is not None  # else all was measured, and nothing of before is left

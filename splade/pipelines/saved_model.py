@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from splade.config.load import load_config
 from splade.config.named import named_by_overrides, named_in_file
 from splade.config.schema import Config
 from splade.data.loader import load_dataset, load_test_split
+from splade.data.types import Dataset
 from splade.errors import BackboneError, ConfigError, DataError
 from splade.evaluation.measure import Measure, References
 from splade.evaluation.memory import Memory, remove_measured
@@ -104,18 +106,25 @@ def _references(folder: Path, model: LexicalSAE, settings: Config, left_out: lis
             left_out.append(f"grounding.frozen_share was left out: {error}")
             return None
 
-    def training() -> Task | None:
+    @cache
+    def dataset() -> Dataset[Any] | None:
         record = model.record.get("experiment")
         if record is None:
             left_out.append("What is fitted to training texts was left out: the model does not say which it had.")
             return None
         trained = load_config(None, [], record)
         try:
-            dataset = load_dataset(trained.data, trained.seed, model.task)
+            return load_dataset(trained.data, trained.seed, model.task)
         except DataError as error:
             left_out.append(f"What is fitted to training texts was left out: {error}")
             return None
-        return TASKS.get(model.task)(dataset.train, model.tokenizer, model.max_length, model.labels)
+
+    def read(part: str) -> Task | None:
+        found = dataset()
+        if found is None:
+            return None
+        task: Task = TASKS.get(model.task)(getattr(found, part), model.tokenizer, model.max_length, model.labels)
+        return task
 
     def untrained() -> LexicalSAE | None:
         if (texts := references.training) is None:
@@ -127,7 +136,13 @@ def _references(folder: Path, model: LexicalSAE, settings: Config, left_out: lis
             left_out.append(f"The model before its training was left out: {error}")
             return None
 
-    references = References(frozen, lambda: saved_dense(folder.parent, model), training, untrained)
+    references = References(
+        frozen,
+        lambda: saved_dense(folder.parent, model),
+        lambda: read("train"),
+        untrained,
+        lambda: read("validation"),
+    )
     return references
 
 
