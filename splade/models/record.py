@@ -14,7 +14,7 @@ from splade.data.tasks import TASK_DATA
 from splade.errors import ModelError
 from splade.models.folder import KINDS, SETTINGS, Kind
 
-FORMAT = 4
+FORMAT = 5
 """Raised when a saved model's files change so that older code could not read them."""
 
 HASHED_FROM = 3

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from splade.errors import LexicalSAEError
 from splade.models.folder import SETTINGS, WEIGHTS
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.record import FORMAT
 from splade.models.vocabulary import Vocabulary
 from tests.builders import build_tokenizer, encode
 from tests.models.open_word_models import (
@@ -61,7 +62,7 @@ class TestSaving:
         for name in ("encoder.weight", "encoder.bias", "encoder.suppressed", "encoder.gate.raw", "head.words"):
             assert len(tensors[name]) == kept, name
         saved = json.loads((tmp_path / "saved" / SETTINGS).read_text())
-        assert (saved["format"], saved["open_words"], saved["frequent_open_words"]) == (4, len(KNOWN), 0)
+        assert (saved["format"], saved["open_words"], saved["frequent_open_words"]) == (FORMAT, len(KNOWN), 0)
         assert saved["shut_words"] == []
 
     def test_meeting_words_leaves_no_trace_in_it(self, tmp_path: Path) -> None:
