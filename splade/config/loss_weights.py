@@ -26,5 +26,5 @@ class LossWeights:
     """A dense head learns beside the sparse one, which is drawn to its predictions; it is no part of the model."""
     anchor: NonNegative = 0.02
     """Words keep meaning themselves, in the way ``training.anchor`` says."""
-    deletion: NonNegative = 3.0
+    deletion: NonNegative = 4.0
     """A word's share of the sum is what deleting it from the text does."""

@@ -28,7 +28,7 @@ class NeighbourhoodSettings:
     neighbours: PositiveInt = 8
     """The most words, itself among them, that ``neighbourhood`` lets fire where a word stands. Fewer: shorter sums, of
     the words themselves; more: more synonyms."""
-    neighbour_similarity: Annotated[Number, Field(ge=-1, le=1)] = 0.45
+    neighbour_similarity: Annotated[Number, Field(ge=-1, le=1)] = 0.5
     """How near a neighbour must be to the word: the smaller of two cosines, of their embeddings and of what the
     untrained backbone reads in each standing alone. Lower: more words that look alike and mean something else."""
 
