@@ -16,8 +16,7 @@ UNITS = 64
 """Of the network's one hidden layer: enough for a product of two columns among hundreds."""
 
 STEPS = 100
-"""Of the network's optimiser (L-BFGS over all rows: steps of equal size for every weight, as Adam's, let many rare
-columns drown the one that tells)."""
+"""Of the network's optimiser, L-BFGS over all rows."""
 
 PENALTY = 1.0
 """On the network's squared weights: that of the regression."""
