@@ -18,7 +18,12 @@ from tests.runs import run_cli
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "splade"
 
-IMPORTED_AS = {"eai-sparsify": "sparsify", "pyyaml": "yaml", "scikit-learn": "sklearn"}
+IMPORTED_AS = {
+    "concept-erasure": "concept_erasure",
+    "eai-sparsify": "sparsify",
+    "pyyaml": "yaml",
+    "scikit-learn": "sklearn",
+}
 """Distributions whose module has another name."""
 
 COMES_WITH = {

@@ -30,7 +30,7 @@ MODULES = [
     *under("splade.mechanistic", "attribution layerwise sae"),
     *under("splade.attribution", "span_aggregation"),
     *under("splade.evaluation", "mechanistic sequence_mechanistic dense_baseline polysemy eraser faithfulness"),
-    *under("splade.evaluation", "scaling_metrics compare_explainers"),
+    *under("splade.evaluation", "scaling_metrics compare_explainers leace"),
     *under("splade.data", "loader"),
     *under("splade.config", "schema load"),
     *under("splade.utils", "cuda"),
@@ -51,6 +51,7 @@ NAMES = [
     *under("splade.training.sequence_loop", "train_sequence"),
     *under("splade.evaluation.mechanistic", "compute_active_slice_weff"),
     *under("splade.evaluation.scaling_metrics", "compute_downstream_loss compute_ablation_sparsity"),
+    *under("splade.evaluation.leace", "fit_leace_eraser"),
     *under("splade.inference", "explain_model_spans"),
     *under("splade.pipelines", "setup_and_train"),
     *under("splade.intervene", "SuppressedModel suppress_token_globally get_top_tokens get_clean_vocab_mask"),
@@ -88,8 +89,7 @@ COMMANDS = {
 
 EXPECTED_LATER = [
     *under("splade.intervene", "evaluate_bias"),
-    *under("splade.evaluation", "baselines leace"),
-    *under("splade.evaluation.leace", "fit_leace_eraser"),
+    *under("splade.evaluation", "baselines"),
     *under("splade.scripts", "run_surgery"),
     "experiments/surgery.yaml",
 ]

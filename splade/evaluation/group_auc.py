@@ -109,7 +109,7 @@ def _named(values: np.ndarray, within: Sequence[Interval], names: Sequence[str])
     return AUCs(overall, groups, GroupAUC(*estimates[-4:-1]), estimates[-1])
 
 
-class _Ranking:
+class Ranking:
     """Rows in the order of their scores, for weights that change from draw to draw."""
 
     def __init__(self, scores: np.ndarray):
@@ -131,9 +131,9 @@ class _Areas:
 
     def __init__(self, scores: np.ndarray, positive: np.ndarray, members: np.ndarray):
         self._positive = positive.astype(float)
-        self._all = _Ranking(scores)
+        self._all = Ranking(scores)
         self._rows = [np.flatnonzero(inside) for inside in members.T]
-        self._groups = [_Ranking(scores[rows]) for rows in self._rows]
+        self._groups = [Ranking(scores[rows]) for rows in self._rows]
 
     def of(self, weights: np.ndarray) -> np.ndarray:
         """(D, 1 + 3·G): overall, subgroup of each group, BPSN of each, BNSP of each."""
