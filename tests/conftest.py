@@ -43,7 +43,8 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     """One finished training with dropout, by the command line; shared, so a test must leave its files alone."""
     folder = tmp_path_factory.mktemp("toy_run")
     data, backbone = write_reviews(folder / "data"), build_backbone_folder(folder, "bert", dropout=0.1)
-    settings = overrides(data, backbone, folder / "out")
+    # So few steps that words say much only where they are not held to what deleting them does so soon.
+    settings = overrides(data, backbone, folder / "out", training__dropout=True, training__loss_weights__deletion=1.0)
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
     return ToyRun(folder / "out", data, backbone, settings, result)

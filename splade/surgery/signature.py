@@ -61,8 +61,9 @@ def _read_key(path: Path, *, private: bool) -> Any:
     kind = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
     try:
         content = path.read_bytes()
-        load = serialization.load_pem_private_key if private else serialization.load_pem_public_key
-        found = load(content, None) if private else load(content)
+        found: object = (
+            serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
+        )
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(
             f"{path} cannot be read as a key ({error!s:.60}); name a PEM file without a password."
