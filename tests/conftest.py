@@ -29,6 +29,8 @@ from tests.builders import build_backbone_folder
 from tests.runs import ToyRun, overrides, run_cli, sets, write_reviews, write_sentences
 
 atexit.register(shutil.rmtree, os.environ["LEXICAL_SAE_CACHE"], ignore_errors=True)
+# A shell starts background jobs with Ctrl-C ignored, and children inherit that; tests that press it would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
 
 
