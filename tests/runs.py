@@ -134,10 +134,6 @@ def expect_sentence(result: Result, *parts: str) -> str:
     return sentence
 
 
-TOY_RECIPE: dict[str, object] = {"training__dropout": True, "training__loss_weights__deletion": 1.0}
-"""Of `toy_run`: so few steps that words say much only where they are not held to what deleting them does so soon."""
-
-
 @dataclass(frozen=True)
 class ToyRun:
     """A finished run and what it was made of."""
@@ -149,7 +145,7 @@ class ToyRun:
     result: Result
 
     def config(self, output: Path, **changes: object) -> Config:
-        """A run of the same data and backbone elsewhere, by the default recipe with some settings changed."""
+        """The same run, elsewhere, with some settings changed."""
         return tiny_config(self.data, self.backbone, output, **changes)
 
     def sets(self, output: Path, **changes: object) -> list[str]:

@@ -22,7 +22,7 @@ from splade.studies.variations import Variation
 from splade.training.interrupt import Interrupted
 from splade.training.loop import Trainer
 from splade.training.validation import Validation
-from tests.runs import TOY_RECIPE, ToyRun, read_json, weights
+from tests.runs import ToyRun, read_json, weights
 
 VARIATIONS = [Variation("as it is", {}), Variation("no separation", {"training.loss_weights.separation": 0})]
 Quick = Callable[..., Config]
@@ -187,11 +187,8 @@ class TestMeasuringAgain:
     ) -> None:
         monkeypatch.setattr(study, "run_experiment", None)
 
-        def config(**changes: object) -> Config:
-            return toy_run.config(tmp_path / "out", **TOY_RECIPE, **changes)
-
         def parts(**changes: object) -> list[Part]:
-            return plan("ablation", config(**changes), VARIATIONS[:1])
+            return plan("ablation", toy_run.config(tmp_path / "out", **changes), VARIATIONS[:1])
 
         (part,) = parts()
         shutil.copytree(toy_run.folder, part.folder, ignore=shutil.ignore_patterns("checkpoints"))
@@ -203,7 +200,7 @@ class TestMeasuringAgain:
         changes = {"evaluation__explain_samples": 3, "evaluation__completeness_shares": [0.5]}
         assert part_states(parts(**changes)) == ["measured otherwise"]
         assert part_states(parts(**changes, training__epochs=9)) == ["other"]
-        run = run_study("ablation", config(**changes), VARIATIONS[:1])
+        run = run_study("ablation", toy_run.config(tmp_path / "out", **changes), VARIATIONS[:1])
         after = read_json(part.folder / "results.json")
         assert run.results == {"as it is": [after]} and after.keys() == before.keys()
         assert after["completeness"].keys() == {"0.5"} and after["dense"] == dense["dense"]
