@@ -29,7 +29,7 @@ from tests.builders import build_backbone_folder
 from tests.runs import ToyRun, overrides, run_cli, sets, write_reviews, write_sentences
 
 atexit.register(shutil.rmtree, os.environ["LEXICAL_SAE_CACHE"], ignore_errors=True)
-# A shell starts background jobs with Ctrl-C ignored, and children inherit that; tests that press it would wait for ever.
+# A shell starts background jobs with Ctrl-C ignored, and children inherit it; who presses it then would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # tiny tensors: threads would cost more than they give
 
@@ -46,10 +46,11 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     folder = tmp_path_factory.mktemp("toy_run")
     data, backbone = write_reviews(folder / "data"), build_backbone_folder(folder, "bert", dropout=0.1)
     # So few steps that words say much only where they are not held to what deleting them does so soon.
-    settings = overrides(data, backbone, folder / "out", training__dropout=True, training__loss_weights__deletion=1.0)
+    recipe = {"training__dropout": True, "training__loss_weights__deletion": 1.0}
+    settings = overrides(data, backbone, folder / "out", **recipe)
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
-    return ToyRun(folder / "out", data, backbone, settings, result)
+    return ToyRun(folder / "out", data, backbone, recipe, settings, result)
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +59,11 @@ def toy_tagger(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     folder = tmp_path_factory.mktemp("toy_tagger")
     files, backbone = write_sentences(folder / "data"), build_backbone_folder(folder, "bert")
     files |= {"training__epochs": 12, "training__eval_every": 12}  # 48 steps, until it finds entities
-    settings = overrides(folder, backbone, folder / "out", **files, evaluation__explain_samples=3)
+    files["evaluation__explain_samples"] = 3
+    settings = overrides(folder, backbone, folder / "out", **files)
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
-    return ToyRun(folder / "out", folder / "data", backbone, settings, result)
+    return ToyRun(folder / "out", folder / "data", backbone, files, settings, result)
 
 
 @pytest.fixture(autouse=True)

@@ -141,16 +141,18 @@ class ToyRun:
     folder: Path
     data: Path
     backbone: Path
+    changes: dict[str, object]
+    """What is not as in other tiny runs."""
     settings: list[str]
     result: Result
 
     def config(self, output: Path, **changes: object) -> Config:
         """The same run, elsewhere, with some settings changed."""
-        return tiny_config(self.data, self.backbone, output, **changes)
+        return tiny_config(self.data, self.backbone, output, **(self.changes | changes))
 
     def sets(self, output: Path, **changes: object) -> list[str]:
         """The same as arguments of the command line."""
-        return sets(overrides(self.data, self.backbone, output, **changes))
+        return sets(overrides(self.data, self.backbone, output, **(self.changes | changes)))
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -22,7 +22,6 @@ from tests.runs import (
     ToyRun,
     contents,
     read_json,
-    tiny_config,
     weights,
     write_csv,
 )
@@ -86,7 +85,7 @@ class TestRepeats:
     def test_other_test_texts_change_nothing_that_is_trained(self, toy_run: ToyRun, tmp_path: Path) -> None:
         other = shutil.copytree(toy_run.data, tmp_path / "data")
         write_csv(other / "test.csv", ["unheard zebras", "boring good " * 40, ""], [*LABELS, "positive"])
-        setup_and_train(tiny_config(other, toy_run.backbone, tmp_path / "out"))
+        setup_and_train(dataclasses.replace(toy_run, data=other).config(tmp_path / "out"))
         assert weights(tmp_path / "out") == weights(toy_run.folder)
 
     def test_whatever_is_lost_comes_back_with_resume(

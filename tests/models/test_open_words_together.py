@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
 from typing import ClassVar
@@ -160,7 +161,7 @@ class TestTraining:
             (tmp_path / "data").mkdir(exist_ok=True)
             (tmp_path / "data" / f"{part}.csv").write_bytes((toy_run.data / f"{part}.csv").read_bytes())
         write_csv(tmp_path / "data" / "validation.csv", spoken, names)
-        return ToyRun(toy_run.folder, tmp_path / "data", toy_run.backbone, toy_run.settings, toy_run.result)
+        return dataclasses.replace(toy_run, data=tmp_path / "data")
 
     def test_repeats_and_resumes_alike(self, run: ToyRun, tmp_path: Path) -> None:
         whole = setup_and_train(run.config(tmp_path / "whole", **self.CHANGES)).prepared.model
