@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from splade.evaluation.estimate import Estimate, beside_estimate, estimates
+from splade.evaluation.binomial import interval
+from splade.evaluation.estimate import Estimate, beside_estimate
 from splade.evaluation.figure import Figure, Form, Key, Results, find, is_number, percent
 from splade.evaluation.measure import MEASURES, Measure, Scope
 from splade.evaluation.sampling import sampled
@@ -74,7 +75,7 @@ class Documents(Measure[DocumentScores]):
     )
     keys = (
         Key("documents.{cut_accuracy,dense_accuracy}.mean", "the same texts cut; read whole by the dense baseline"),
-        Key("documents.{accuracy,cut_accuracy,dense_accuracy}.{low,high}", "95 %, by bootstrap over texts"),
+        Key("documents.{accuracy,cut_accuracy,dense_accuracy}.{low,high}", "95 %, by Wilson's formula"),
         Key("documents.{texts,long_texts}", "measured on, drawn at random; in the split"),
     )
 
@@ -90,11 +91,9 @@ class Documents(Measure[DocumentScores]):
         dense = self.scope.references.dense
         with self.scope.progress("reading whole documents", len(rows) * (1 + (dense is not None))) as advance:
             whole = self._right(self.scope.model, texts, labels, advance)
-            by_dense = np.full(len(rows), np.nan) if dense is None else self._right(dense, texts, labels, advance)
+            by_dense = np.zeros(0) if dense is None else self._right(dense, texts, labels, advance)
         cut = self._subject(self.scope.model).logits([text.text for text in texts]).argmax(-1).numpy() == labels
-        columns = np.stack([whole, cut, by_dense], axis=1).astype(float)
-        own, own_cut, of_dense = estimates(columns, np.arange(len(rows)), self.scope.seed)
-        return DocumentScores(own, own_cut, of_dense, len(rows), len(long))
+        return DocumentScores(_share(whole), _share(cut), _share(by_dense), len(rows), len(long))
 
     def _subject(self, model: Model) -> Subject:
         own = self.scope.model
@@ -110,6 +109,14 @@ class Documents(Measure[DocumentScores]):
             right[some] = document_logits(subject, texts[some]).argmax(-1).numpy() == labels[some]
             advance(len(texts[some]))
         return right
+
+
+def _share(right: np.ndarray) -> Estimate | None:
+    """Of (N,) texts those that are right; None: of no text. Often there are few, so the interval is Wilson's."""
+    if not len(right):
+        return None
+    ends = interval(int(right.sum()), len(right))
+    return Estimate(float(right.mean()), ends.low, ends.high)
 
 
 def _long(scope: Scope) -> np.ndarray:
