@@ -26,7 +26,8 @@ class RememberingModel(TextMethods, nn.Module):
     def __init__(self, model: Any, most_bytes: int):
         """`most_bytes`: of all encodings together; the longest unused go first."""
         super().__init__()
-        self.model, self.most_bytes = model, most_bytes
+        self.model, self.most_bytes = model.eval(), most_bytes
+        self.training = False
         self._kept: OrderedDict[Pieces, Tensor] = OrderedDict()
         self._bytes = 0
         self.found = 0
@@ -39,6 +40,10 @@ class RememberingModel(TextMethods, nn.Module):
             return super().__getattr__(name)
         except AttributeError:
             return getattr(super().__getattr__("model"), name)
+
+    def train(self, mode: bool = True) -> RememberingModel:
+        """Nothing: it is for answers alone, and to tell every module of it so each time takes milliseconds."""
+        return self
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         """Encode a batch (B, L), reading only what is not remembered."""

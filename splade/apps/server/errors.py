@@ -109,7 +109,7 @@ def _named(error: HTTPException) -> Refusal:
 
 
 def _first_of(error: RequestValidationError) -> Refusal:
-    """The first thing that is wrong with a request, as a sentence; a key that is misspelt before one that is missing."""
+    """The first thing that is wrong with a request, as a sentence; a misspelt key before one that is missing."""
     problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     place, kind = problem["loc"], problem["type"]
     name = _spelled(place[1:]) or WHOLE

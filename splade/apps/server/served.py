@@ -129,7 +129,7 @@ def named_folders(asked: Sequence[str]) -> dict[str, Path]:
 def load(name: str, folder: Path, precision: Precision, most_bytes: int, *, data: bool) -> ServedModel:
     """A saved model, ready to answer; `data`: whether its run's test texts may be read and shown."""
     check_model_folder(folder)
-    model = LexicalSAE.from_pretrained(folder).eval()
+    model = LexicalSAE.from_pretrained(folder)
     run = Run.beside(folder)
     about = {
         "name": name,

@@ -83,8 +83,8 @@ def what_if(model: RememberingModel, text: Example, asked: WhatIf) -> tuple[Json
     effects = effect_on_texts(suppressed, [left])
     word = None if asked.word is None else _place_of(asked.word, kept)
     [after] = task.explain_texts(suppressed, [left], target=target, word=word)
-    logits, labels = probe_logits(model, [text])[0], speech.labels(before)  # a row, of a tagger one a word
-    by_row = [_by_label(model, row) for row in logits]
+    logits = _logits(model, text) if gone else [effect.logits_before for effect in effects]
+    labels = speech.labels(before)  # a row, of a tagger one a word
     whole = describe(model.task).decides_on_texts
     numbered: list[tuple[int | None, int]] = [(None, 0)] if whole else [(number, number) for number in kept]
     was, now = speech.explained(before), speech.explained(after)
@@ -96,7 +96,7 @@ def what_if(model: RememberingModel, text: Example, asked: WhatIf) -> tuple[Json
         "before": was,
         "after": now,
         "effects": [
-            _effect(effect, number, by_row[row], labels[row], deleted=bool(gone))
+            _effect(effect, number, logits[row], labels[row], deleted=bool(gone))
             for effect, (number, row) in zip(effects, numbered, strict=True)
         ],
         **matches.to_json(),
@@ -104,8 +104,9 @@ def what_if(model: RememberingModel, text: Example, asked: WhatIf) -> tuple[Json
     return found, max([speech.error(before), speech.error(after), *(effect.check() for effect in effects)])
 
 
-def _by_label(model: RememberingModel, logits: Sequence[float]) -> dict[str, float]:
-    return dict(zip(model.labels, logits, strict=True))
+def _logits(model: RememberingModel, text: Example) -> list[dict[str, float]]:
+    """Of each row, by label."""
+    return [dict(zip(model.labels, row, strict=True)) for row in probe_logits(model, [text])[0]]
 
 
 def _checked(numbers: Sequence[int], words: int) -> frozenset[int]:
