@@ -117,7 +117,14 @@ def run(models: Sequence[str], settings: ServeSettings, say: Callable[[str], Non
 
 def serve(models: Sequence[ServedModel], access: Access, limits: Limits, listener: socket.socket) -> None:
     """Answer on a socket until the process is told to end."""
-    server = Server(models, limits)
+    process = process_of(Server(models, limits), access)
+    process.run(sockets=[listener])
+    if process.interrupted:
+        raise KeyboardInterrupt
+
+
+def process_of(server: Server, access: Access) -> Process:
+    """A server, ready to run."""
     config = uvicorn.Config(
         create_app(server, access),
         log_config=None,
@@ -127,15 +134,12 @@ def serve(models: Sequence[ServedModel], access: Access, limits: Limits, listene
         ws="none",
         lifespan="on",
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=int(limits.drain_seconds),
+        timeout_graceful_shutdown=int(server.limits.drain_seconds),
     )
-    process = _Process(config, server)
-    process.run(sockets=[listener])
-    if process.interrupted:
-        raise KeyboardInterrupt
+    return Process(config, server)
 
 
-class _Process(uvicorn.Server):
+class Process(uvicorn.Server):
     """Told to end, it takes nothing new, answers what it has taken, and ends well."""
 
     def __init__(self, config: uvicorn.Config, server: Server):

@@ -42,6 +42,11 @@ class Server:
         """Begin to answer."""
         self._thread.start()
 
+    @property
+    def alive(self) -> bool:
+        """Whether the model answers."""
+        return self._thread.is_alive()
+
     def drain(self) -> None:
         """Answer what waits, and end."""
         self.draining = True

@@ -51,7 +51,7 @@ def check_refusal(answer: Any, status: int, code: str, *parts: str) -> str:
         (b'{"texts": "a"}', 422, "invalid_request", "texts"),
         (b'{"texts": [1]}', 422, "invalid_request", "texts[0]"),
         (b'{"texts": [["a"]]}', 422, "invalid_request", "string"),
-        (b'{"textz": ["a"]}', 422, "invalid_request", "Did you mean 'texts'?"),
+        (b'{"textss": ["a"]}', 422, "invalid_request", "Did you mean 'texts'?"),
         (b'{"texts": ["a"], "word": 1}', 422, "wrong_task", "word"),
         (b'{"texts": ["a"], "target": "good"}', 422, "invalid_request", "class 0, class 1"),
         (b'{"texts": ["a"], "model": "wordz"}', 404, "unknown_model", "Did you mean 'words'?"),
