@@ -1,4 +1,4 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | record | rehash | study`."""
+"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | concept | record | rehash | study`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from splade import __version__
+from splade.cli.concept import concept
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
@@ -52,6 +53,7 @@ for name, command in {
     "predict": predict,
     "explain": explain,
     "suppress": suppress,
+    "concept": concept,
     "rehash": rehash,
 }.items():
     app.command(name, help=_flowing(command.__doc__))(command)

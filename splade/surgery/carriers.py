@@ -121,8 +121,8 @@ def rank_carriers(
 
 
 def _carrier(name: str, seed: bool, figures: Sequence[float], left: dict[str, float]) -> Carrier:
-    with_it, without, *others = figures
-    return Carrier(name, seed, int(with_it), int(without), *others, left=left)
+    with_it, without, log_odds, low, loud, quiet, score = figures
+    return Carrier(name, seed, int(with_it), int(without), log_odds, low, loud, quiet, score, left)
 
 
 def _with_own_reasons(

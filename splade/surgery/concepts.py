@@ -22,14 +22,14 @@ import torch
 from splade.data.given import BATCH_SIZE, given_texts
 from splade.errors import DataError, ModelError, listed
 from splade.models.protocol import LexicalModel
-from splade.models.removal import Matched, Removal, Silence
+from splade.models.removal import Removal, Silence
 from splade.surgery.carriers import Carrier, rank_carriers, strata
 from splade.surgery.data_effect import class_numbers
 from splade.surgery.spoken import read_spoken
-from splade.surgery.targets import SHOWN, token_match, word_match
+from splade.surgery.targets import SHOWN, find_targets, token_match, word_match
 from splade.task_description import describe
 from splade.tasks import TASKS
-from splade.tasks.base import Batch, Task
+from splade.tasks.base import Task
 
 FEWEST_TEXTS = 20
 """Texts with a concept, and without it, that one can be found from."""
@@ -87,21 +87,18 @@ class Concept:
         """The strongest so many names; None: as many as leave every class something."""
         return [carrier.name for carrier in self.carriers[: self.largest if size is None else size]]
 
-    def matched(self, model: LexicalModel, size: int | None = None) -> Matched:
-        """What the strongest names stand for in a model, to be removed from it."""
+    def targets(self, model: LexicalModel, size: int | None = None) -> tuple[list[str], list[str]]:
+        """The strongest names, as tokens to shut and as words to silence: what of them a model has."""
         if size is not None and size > self.largest:
             raise self.too_much()
-        matches = [
-            match
-            for name in self.names(size)
-            for match in (token_match(model, name), word_match(model, name) if self.silence else None)
-            if match is not None
-        ]
-        return Matched(tuple(matches), self.unmatched)
+        names = self.names(size)
+        words = [name for name in names if word_match(model, name) is not None] if self.silence else []
+        return [name for name in names if token_match(model, name) is not None], words
 
     def removal(self, model: LexicalModel, size: int | None = None) -> Removal:
         """The tokens to shut and the words to silence: all casings, pieces and senses of the strongest names."""
-        return self.matched(model, size).removal
+        tokens, words = self.targets(model, size)
+        return find_targets(model, tokens, words).removal if tokens or words else Removal()
 
     def too_much(self) -> DataError:
         """The sentence to say where too many names would be removed."""
@@ -170,8 +167,7 @@ def find_concept(
         raise DataError("There is no concept to look for: give a list of seed words, or say which texts have it.")
     matched = {seed: _reached(model, seed) for seed in dict.fromkeys(chosen)}
     known = [seed for seed, reached in matched.items() if reached]
-    standing = _standing(model, task, known, batch_size)  # (N, S)
-    concept: np.ndarray = np.any(standing, axis=1) if inside is None else _checked(inside, len(task))
+    concept = texts_with(model, task, known, batch_size) if inside is None else _checked(inside, len(task))
     _check_size(concept, chosen if inside is None else [], [seed for seed in chosen if seed not in known])
     spoken = read_spoken(model, task, batch_size, advance)
     classes = spoken.predicted if labels is None else class_numbers(labels, model.labels, len(task))
@@ -223,20 +219,13 @@ def _reached(model: LexicalModel, name: str) -> bool:
     return token_match(model, name) is not None or word_match(model, name) is not None
 
 
-def _standing(model: LexicalModel, task: Task, seeds: Sequence[str], batch_size: int) -> np.ndarray:
-    """(N, S) bool: where each seed stands, in any casing and spelling."""
-    found = np.zeros((len(task), len(seeds)), dtype=bool)
-    silences = [Silence(model.vocabulary, [model.vocabulary.normalise(seed)]) for seed in seeds]
-    for batch in task.in_order(batch_size, torch.device("cpu")) if silences else ():
-        for number, silence in enumerate(silences):
-            found[batch.rows, number] = _places(silence, batch)
+def texts_with(model: LexicalModel, task: Task, words: Sequence[str], batch_size: int = BATCH_SIZE) -> np.ndarray:
+    """(N,) bool: the texts of a task in which one of the words stands, in any casing and spelling."""
+    found = np.zeros(len(task), dtype=bool)
+    silence = Silence(model.vocabulary, [model.vocabulary.normalise(word) for word in words])
+    for batch in task.in_order(batch_size, torch.device("cpu")):
+        found[batch.rows] = silence.positions(batch.input_ids, batch.attention_mask.bool()).any(1).numpy()
     return found
-
-
-def _places(silence: Silence, batch: Batch) -> np.ndarray:
-    """(B,) bool: the texts in which one of the words stands."""
-    places: np.ndarray = silence.positions(batch.input_ids, batch.attention_mask.bool()).any(1).numpy()
-    return places
 
 
 def _checked(inside: Sequence[bool] | np.ndarray, texts: int) -> np.ndarray:

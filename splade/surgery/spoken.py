@@ -100,11 +100,10 @@ def read_spoken(
             )
         )
     kinds = (np.int64, np.int64, np.int64, np.float64, np.float64)
-    joined: Any = (
-        np.concatenate([part[which] for part in parts]).astype(kind) if parts else np.empty(0, dtype=kind)
-        for which, kind in enumerate(kinds)
+    text, column, word, value, contribution = (
+        np.concatenate([np.empty(0), *(part[which] for part in parts)]).astype(kind) for which, kind in enumerate(kinds)
     )
-    return Spoken(*joined, predicted=predicted, names=list(number))
+    return Spoken(text, column, word, value, contribution, predicted, list(number))
 
 
 def column_names(vocabulary: Vocabulary, columns: Tensor) -> dict[int, str]:
