@@ -61,10 +61,10 @@ def concept(
 ) -> None:
     """Find the words that carry a concept, and measure what removing them leaves of it and what it costs.
 
-    The concept is named by words (--seed), or by texts that are about it (--group). What carries it is found in training
-    texts, by what words do there; how many to remove is measured on other texts: until probes find no more of it than
-    chance would, or the budget is spent. With --output the model is saved without them, on its record (see lexical-sae
-    record); lexical-sae suppress --concept REPORT/concept.json removes the same words from another model.
+    The concept is named by words (--seed), or by texts that are about it (--group). What carries it is found in
+    training texts, by what words do there; how many to remove is measured on other texts: until probes find no more of
+    it than chance would, or the budget is spent. With --output the model is saved without them, on its record (see
+    lexical-sae record); lexical-sae suppress --concept REPORT/concept.json removes the same words from another model.
     """
     if not any((seed, seeds, group, group_column)):
         raise ConfigError("There is no concept to look for; name it with --seed, --seeds, or --group.")

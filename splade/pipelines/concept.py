@@ -1,4 +1,4 @@
-"""A concept in a saved model, from its texts to the curve: which texts rank, which are measured on, what is recorded."""
+"""A concept in a saved model: which texts rank its words, which are measured on, and what is recorded."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ def read_spoken(
         places, classes = batch.places, state.logits.argmax(-1)
         predicted[places] = classes.cpu().numpy()
         rows = compute_attribution_tensor(state, classes)
-        entry, position, contribution = rows.by_position()
-        _, _, value = state.rows.by_position()
+        entry, position, said = rows.by_position()
+        amount = state.rows.by_position()[2]
         words = word_names(model, batch)
         columns = column_names(model.vocabulary, rows.token)
         parts.append(
@@ -95,8 +95,8 @@ def read_spoken(
                 places[rows.row[entry].cpu().numpy()],
                 _numbers([columns[token] for token in rows.token[entry].tolist()], number),
                 _numbers([words[place] for place in position.tolist()], number),
-                value.cpu().numpy(),
-                contribution.cpu().numpy(),
+                amount.cpu().numpy(),
+                said.cpu().numpy(),
             )
         )
     kinds = (np.int64, np.int64, np.int64, np.float64, np.float64)
