@@ -18,16 +18,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from splade.surgery.association import Association, admitted, association
-from splade.surgery.spoken import Spoken
+from splade.surgery.spoken import Matrix, Spoken
 
 FEWEST_WITH = 5
 """Texts with the concept in which a name must be active: what fewer show, the next texts would not."""
 
 SURE = 1.96
 """Standard errors between an estimate and the end of its 95 % interval."""
-
-LENGTHS = 4
-"""Parts of the texts by how much speaks in them, that are compared within: in long texts every word is likelier."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Carrier:
     without: int
     """The same of texts without."""
     log_odds: float
-    """How much oftener it is active in texts with the concept, of one class and of like length."""
+    """How much oftener it is active in texts with the concept, within a class and for as much as is said."""
     low: float
     """The lower end of its 95 % interval."""
     contribution_with: float
@@ -56,23 +53,26 @@ class Carrier:
     above it."""
 
 
-@dataclass(frozen=True)
-class Strata:
-    """Parts of the texts, within which those with the concept are compared with the others."""
-
-    number: np.ndarray
-    """(T,)."""
-    by_class: bool
-    """Whether no part has texts of two classes. Where the concept and the class are one, there is nothing to compare
-    within a class."""
-
-
-def strata(spoken: Spoken, concept: np.ndarray, classes: np.ndarray) -> Strata:
-    """Texts (T,) by class and length, or by length alone where no class has texts both with the concept and without."""
-    lengths = np.bincount(spoken.text, minlength=spoken.texts)  # (T,)
-    length = np.searchsorted(np.quantile(lengths, np.arange(1, LENGTHS) / LENGTHS), lengths)
+def comparable(concept: np.ndarray, classes: np.ndarray) -> bool:
+    """Whether some class (T,) has enough texts with the concept (T,) and without it to compare within classes."""
     both = (np.bincount(classes, concept) >= FEWEST_WITH) & (np.bincount(classes, ~concept) >= FEWEST_WITH)
-    return Strata(classes * LENGTHS + length if both.any() else length, bool(both.any()))
+    return bool(both.any())
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts that are compared."""
+
+    concept: np.ndarray
+    """(T,) bool, whether each has the concept."""
+    stratum: np.ndarray
+    """(T,) the part that it is compared within."""
+    amount: np.ndarray
+    """(T,) names that have something in their hands in it."""
+
+    def having(self, things: Matrix) -> Association:
+        """How things (T, K) go with the concept."""
+        return association(things, self.concept, self.stratum, self.amount)
 
 
 def rank_carriers(
@@ -98,7 +98,8 @@ def rank_carriers(
     silent = [seed for seed in dict.fromkeys(seeds) if seed not in set(spoken.names)]
     spoken = replace(spoken, names=[*spoken.names, *silent])
     active, said = spoken.in_hands(silence=silence)
-    found = association(active, concept, stratum)
+    texts = Texts(concept, stratum, active.getnnz(1))
+    found = texts.having(active)
     size = abs(said)
     loud, quiet = (np.asarray(size[rows].mean(0)).ravel() for rows in (concept, ~concept))  # (K,) each
     low = found.log_odds - SURE * found.error
@@ -111,7 +112,7 @@ def rank_carriers(
     believed = np.setdiff1d(believed[low[believed] >= math.log(odds)], first)
     ordered = believed[np.argsort(-score[believed], kind="stable")].tolist()
     others = [each for each in ordered if reachable(spoken.names[each])]
-    taken = first + _with_own_reasons(spoken, concept, stratum, others, least, silence)
+    taken = first + _with_own_reasons(spoken, texts, others, least, silence)
     figures = (found.with_it, found.without, found.log_odds, low, loud, quiet, score)
     shares = _shares_left(spoken, taken, labels, silence)
     return [
@@ -125,29 +126,21 @@ def _carrier(name: str, seed: bool, figures: Sequence[float], left: dict[str, fl
     return Carrier(name, seed, int(with_it), int(without), log_odds, low, loud, quiet, score, left)
 
 
-def _with_own_reasons(
-    spoken: Spoken, concept: np.ndarray, stratum: np.ndarray, ranked: Sequence[int], least: float, silence: bool
-) -> list[int]:
+def _with_own_reasons(spoken: Spoken, texts: Texts, ranked: Sequence[int], least: float, silence: bool) -> list[int]:
     """Those of ranked names that are `least` standard errors above nothing by what no kept name above them has in its
     hands."""
-    kept = []
+    from scipy.sparse import csr_matrix  # slow to load
+
+    kept, size = [], len(texts.concept)
     entries = spoken.only(np.isin(spoken.column, ranked) | np.isin(spoken.word, ranked))
     for number in ranked:
         own = (entries.column == number) | (silence & (entries.word == number))
-        found = _of_one(entries.text[own], concept, stratum)
+        there = csr_matrix((entries.value[own], (entries.text[own], np.zeros(own.sum(), dtype=int))), shape=(size, 1))
+        found = texts.having(there)
         if found.with_it[0] >= FEWEST_WITH and found.z[0] >= least:
             kept.append(number)
             entries = entries.only(~own)
     return kept
-
-
-def _of_one(texts: np.ndarray, concept: np.ndarray, stratum: np.ndarray) -> Association:
-    """The association of a thing that is in these texts."""
-    from scipy.sparse import csr_matrix  # slow to load
-
-    there = np.zeros((len(concept), 1))
-    there[texts] = 1
-    return association(csr_matrix(there), concept, stratum)
 
 
 def _shares_left(spoken: Spoken, taken: Sequence[int], labels: Sequence[str], silence: bool) -> list[dict[str, float]]:

@@ -23,7 +23,7 @@ from splade.data.given import BATCH_SIZE, given_texts
 from splade.errors import DataError, ModelError, listed
 from splade.models.protocol import LexicalModel
 from splade.models.removal import Removal, Silence
-from splade.surgery.carriers import Carrier, rank_carriers, strata
+from splade.surgery.carriers import Carrier, comparable, rank_carriers
 from splade.surgery.data_effect import class_numbers
 from splade.surgery.spoken import read_spoken
 from splade.surgery.targets import SHOWN, find_targets, token_match, word_match
@@ -171,11 +171,11 @@ def find_concept(
     _check_size(concept, chosen if inside is None else [], [seed for seed in chosen if seed not in known])
     spoken = read_spoken(model, task, batch_size, advance)
     classes = spoken.predicted if labels is None else class_numbers(labels, model.labels, len(task))
-    parts = strata(spoken, concept, classes)
+    by_class = comparable(concept, classes)
     carriers, tested = rank_carriers(
         spoken,
         concept,
-        parts.number,
+        classes if by_class else np.zeros_like(classes),
         model.labels,
         odds=odds,
         seeds=[model.vocabulary.normalise(seed) for seed in known],
@@ -188,7 +188,7 @@ def find_concept(
         len(task),
         int(concept.sum()),
         tested,
-        parts.by_class,
+        by_class,
         silence,
         tuple(carriers),
         tuple(seed for seed, reached in matched.items() if not reached),

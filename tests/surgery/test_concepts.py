@@ -126,7 +126,7 @@ def test_a_concept_that_nothing_carries_is_refused(plain: LexicalSAE) -> None:
 
 def test_a_concept_that_a_class_rests_on_is_refused(plain: LexicalSAE) -> None:
     with pytest.raises(DataError, match="rests on"):
-        find_concept(plain, TEXTS, seeds=[WORD, PROXY, FREQUENT, *NEUTRAL])
+        find_concept(plain, TEXTS, ABOUT, seeds=[WORD, PROXY, FREQUENT, *NEUTRAL])
     found = find_concept(plain, TEXTS, ABOUT)
     assert found.largest == 2 and all(0 < share <= 1 for share in found.carriers[-1].left.values())
 
