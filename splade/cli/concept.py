@@ -19,39 +19,46 @@ from splade.utils.one_line import one_line
 if TYPE_CHECKING:
     from splade.models.lexical_sae import LexicalSAE
     from splade.pipelines.concept import FoundConcept
+    from splade.surgery.record import Account
 
 CONCEPT = "concept.json"
+
+
+Seed = Annotated[list[str] | None, typer.Option("--seed", help="A word that names the concept. May be repeated.")]
+Seeds = Annotated[Path | None, typer.Option("--seeds", help="File of such words, one a line.")]
+TextFile = Annotated[
+    Path | None,
+    typer.Option("--file", help="Texts with labels to find it in; without: the model's own training texts."),
+]
+GroupColumn = Annotated[
+    str | None, typer.Option("--group-column", help="Column of names or shares: whom each text is about.")
+]
+Group = Annotated[str | None, typer.Option("--group", help="The group in it that is the concept.")]
+Budget = Annotated[
+    float, typer.Option("--budget", help="How much accuracy the removal may cost, as a share of the texts.")
+]
+Odds = Annotated[
+    float, typer.Option("--odds", help="How many times as often as in other texts a word must surely be active.")
+]
+OutputIfAny = Annotated[
+    Path | None, typer.Option("--output", help="Folder to save the model without the concept to; none may be there.")
+]
+Report = Annotated[Path | None, typer.Option("--report", help="Folder to write the words, the curve and its plot to.")]
 
 
 @reports_errors
 def concept(
     model: ModelFolder,
-    seed: Annotated[
-        list[str] | None, typer.Option("--seed", help="A word that names the concept. May be repeated.")
-    ] = None,
-    seeds: Annotated[Path | None, typer.Option("--seeds", help="File of such words, one a line.")] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", help="Texts with labels to find it in; without: the model's own training texts."),
-    ] = None,
-    group_column: Annotated[
-        str | None, typer.Option("--group-column", help="Column of names or shares: whom each text is about.")
-    ] = None,
-    group: Annotated[str | None, typer.Option("--group", help="The group in it that is the concept.")] = None,
-    budget: Annotated[
-        float, typer.Option("--budget", help="How much accuracy the removal may cost, as a share of the texts.")
-    ] = 0.01,
-    odds: Annotated[
-        float, typer.Option("--odds", help="How many times as often as in other texts a word must surely be active.")
-    ] = 2.0,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    file: TextFile = None,
+    group_column: GroupColumn = None,
+    group: Group = None,
+    budget: Budget = 0.01,
+    odds: Odds = 2.0,
     tokens_only: Annotated[bool, flag("--tokens-only", "Shut tokens, and silence no words.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", help="Folder to save the model without the concept to; none may be there."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Folder to write the words, the curve and its plot to.")
-    ] = None,
+    output: OutputIfAny = None,
+    report: Report = None,
     set_: Sets = None,
     person: Person = "",
     role: Role = "",
@@ -68,11 +75,7 @@ def concept(
     """
     if not any((seed, seeds, group, group_column)):
         raise ConfigError("There is no concept to look for; name it with --seed, --seeds, or --group.")
-    check_model_folder(model)
-    if output is not None:
-        check_place(model, output)
-    if report is not None:
-        _check_report(report)
+    _check_places(model, output, report)
     from splade.surgery.targets import read_words
 
     words = [*(seed or []), *(read_words(seeds) if seeds is not None else [])]
@@ -94,16 +97,28 @@ def concept(
     _say(found)
     if report is not None:
         _write(report, loaded, found)
-    if output is None:
-        return
+    if output is not None:
+        _save(output, loaded, found, account(person, role, reason, purpose), key)
+
+
+def _check_places(model: Path, output: Path | None, report: Path | None) -> None:
+    """Before anything is read: that there is a model, and that what is written replaces nothing."""
+    check_model_folder(model)
+    if output is not None:
+        check_place(model, output)
+    if report is not None:
+        _check_report(report)
+
+
+def _save(output: Path, model: LexicalSAE, found: FoundConcept, who: Account, key: Path | None) -> None:
+    """Save the model without the chosen words of the concept, on its record."""
     if not found.growth.chosen:
         raise ConfigError(f"Nothing is removed, so no model is saved to {output}; see above why, and change that.")
     from splade.surgery.suppress import suppress_token_globally
 
-    tokens, silenced = found.concept.targets(loaded, found.growth.chosen)
-    who = found.account(account(person, role, reason, purpose))
-    suppress_token_globally(loaded, tokens, silenced, account=who, key=key)
-    save(loaded, output)
+    tokens, silenced = found.concept.targets(model, found.growth.chosen)
+    suppress_token_globally(model, tokens, silenced, account=found.account(who), key=key)
+    save(model, output)
     print(one_line(f"Removed from {output}: {', '.join(found.concept.names(found.growth.chosen))}."))
 
 

@@ -31,6 +31,11 @@ Silenced = Annotated[
     typer.Option("--silence", help="Let nothing speak wherever this word stands in a text. May be repeated."),
 ]
 
+ConceptFile = Annotated[
+    Path | None,
+    typer.Option("--concept", help="Remove what this file of lexical-sae concept (concept.json) says to remove."),
+]
+
 
 @reports_errors
 def suppress(
@@ -40,10 +45,7 @@ def suppress(
     token: Tokens = None,
     silence: Silenced = None,
     file: Annotated[Path | None, typer.Option("--file", help="Shut the tokens of the words here, one a line.")] = None,
-    concept: Annotated[
-        Path | None,
-        typer.Option("--concept", help="Remove what this file of lexical-sae concept (concept.json) says to remove."),
-    ] = None,
+    concept: ConceptFile = None,
     undo: Annotated[bool, flag("--undo", "Restore these instead; without any, all that was removed.")] = False,
     probe: Annotated[
         list[str] | None,

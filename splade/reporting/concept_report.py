@@ -72,7 +72,7 @@ def _why_it_ended(concept: Concept, growth: Growth) -> str:
         return f"Without {growth.chosen} word(s) the sparse vector tells the concept no better than chance ({left})."
     reason = {
         "budget": f"more words would cost more than the budget of {100 * growth.budget:g} point(s)",
-        "candidates": "no other word goes with it surely and often enough",
+        "candidates": "no other word goes with it so surely and so much oftener than with other texts (--odds)",
         "class": "more words would take what a class rests on",
     }[growth.ended]
     return f"The concept is NOT at chance without {growth.chosen} word(s): {reason} ({left})."

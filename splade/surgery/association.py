@@ -61,9 +61,9 @@ def association(there: Matrix, concept: np.ndarray, stratum: np.ndarray, amount:
         rows, others = concept & (stratum == number), ~concept & (stratum == number)
         if not amount[rows].any() or not amount[others].any():
             continue  # of such a stratum nothing can be told
-        prior = PRIOR_TEXTS * amount[rows | others].mean()
-        counts = [_count(present, rows), _count(present, others)]
-        delta, variance = _log_odds(*counts, amount[rows].sum(), amount[others].sum(), prior)
+        prior = PRIOR_TEXTS * float(amount[rows | others].mean())
+        x1, x0 = _count(present, rows), _count(present, others)
+        delta, variance = _log_odds(x1, x0, float(amount[rows].sum()), float(amount[others].sum()), prior)
         weighted += delta / variance
         weight += 1 / variance
     known = weight > 0
@@ -93,5 +93,4 @@ def _log_odds(x1: np.ndarray, x0: np.ndarray, n1: float, n0: float, prior: float
     like_all = np.clip(like_all, prior / (n1 + n0), prior - prior / (n1 + n0))
     cells = [x1 + like_all, n1 - x1 + prior - like_all, x0 + like_all, n0 - x0 + prior - like_all]
     delta = np.log(cells[0] / cells[1]) - np.log(cells[2] / cells[3])
-    variance: np.ndarray = sum(1 / each for each in cells)  # type: ignore[assignment]
-    return delta, variance
+    return delta, sum(1 / each for each in cells)

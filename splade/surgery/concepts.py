@@ -193,15 +193,20 @@ def find_concept(
         tuple(carriers),
         tuple(seed for seed, reached in matched.items() if not reached),
     )
-    if not carriers:
+    _check_carriers(found, odds)
+    return found
+
+
+def _check_carriers(found: Concept, odds: float) -> None:
+    """Refuse a concept that nothing carries, and one whose first words a class rests on."""
+    if not len(found):
         raise DataError(
-            f"No word of the model goes with the concept '{found.name}': of {tested} that are active in its "
+            f"No word of the model goes with the concept '{found.name}': of {found.tested} that are active in its "
             f"{found.positives} texts, none is surely there {odds:g} times as often as in others; name seed words, or "
             "other texts."
         )
     if found.largest < max(1, found.seeds):
         raise found.too_much()
-    return found
 
 
 def _task(model: LexicalModel, texts: Iterable[Any]) -> Task:

@@ -37,10 +37,16 @@ def concept_texts(count: int, seed: int, share: float = 0.4) -> tuple[list[str],
 
 
 def plain_model(folder: Path, **settings: Any) -> LexicalSAE:
-    """A model in which no word hears another: the state at a position is the embedding of its token."""
+    """A model in which no word hears another: the state at a position is the embedding of its token. Every second word
+    of the texts speaks for the first class, a little louder, and the others for the second."""
     model = build_model(folder, **{"active": 30, "neighbours": 1, **settings})
     with torch.no_grad():
         model.encoder.bias += 20.0
+        for parameter in model.head.parameters():
+            parameter.zero_()
+        for number, word in enumerate([*NEUTRAL, WORD, PROXY, FREQUENT]):
+            model.head.words[model.vocabulary.match(word), number % 2] = 0.05 - 0.005 * (number % 2)  # type: ignore[index]
+        model.head.out.weight[:, :2] = 2 * torch.eye(2) - 1  # type: ignore[union-attr, index]
 
     def forward(input_ids: Tensor, attention_mask: Tensor) -> SparseSequence:
         return SparseSequence(F.embedding(input_ids, model.encoder.weight), input_ids, attention_mask, model.encoder)
