@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from splade.data.given import BATCH_SIZE, given_texts
-from splade.errors import DataError, ModelError, listed
+from splade.errors import ConfigError, DataError, ModelError, listed
 from splade.models.protocol import LexicalModel
 from splade.models.removal import Removal, Silence
 from splade.surgery.carriers import Carrier, comparable, rank_carriers
@@ -126,6 +126,9 @@ class Concept:
         others = self.texts - self.positives
         lines = [f"{'word':{width}}  with it  without  odds ratio (95 %)  contribution with, without"]
         for one in self.carriers[:most]:
+            if one.name in self.absent:
+                lines.append(f"{one.name:{width}}  asked for, and active in none of the texts")
+                continue
             odds = f"{np.exp(one.log_odds):.1f} (from {np.exp(one.low):.1f})"
             shares = f"{one.with_it / self.positives:7.1%}  {one.without / max(others, 1):7.1%}"
             lines.append(
@@ -165,6 +168,8 @@ def find_concept(
     chosen = [] if isinstance(seeds, str) else list(seeds)
     if isinstance(seeds, str) or (inside is None and not chosen):
         raise DataError("There is no concept to look for: give a list of seed words, or say which texts have it.")
+    if not odds >= 1:
+        raise ConfigError(f"The odds are {odds:g}, and 1 or more was expected: how many times as often; 2 is twice.")
     matched = {seed: _reached(model, seed) for seed in dict.fromkeys(chosen)}
     known = [seed for seed, reached in matched.items() if reached]
     concept = texts_with(model, task, known, batch_size) if inside is None else _checked(inside, len(task))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from splade.errors import DataError, ModelError
+from splade.errors import ConfigError, DataError, ModelError
 from splade.intervene import Concept, find_concept
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.lexical_sae import LexicalSAE
@@ -77,6 +77,7 @@ def test_seeds_come_first_whatever_they_do_and_those_without_a_place_are_said(pl
     found = find_concept(plain, TEXTS, seeds=["LONDON", "paris", "two words"])
     assert found.names() == [WORD, "paris", PROXY] and found.seeds == 2
     assert found.absent == ["paris"] and found.unmatched == ("two words",)
+    assert "active in none of the texts" in found.table().splitlines()[2]
     assert found.positives == sum(WORD in text.split() for text in TEXTS)
     given = find_concept(plain, TEXTS, ABOUT, seeds=[FREQUENT])
     assert given.names()[0] == FREQUENT and {WORD, PROXY} <= set(given.names())
@@ -115,6 +116,8 @@ def test_a_concept_is_refused_that_is_none_or_all_or_too_small(plain: LexicalSAE
         find_concept(plain, TEXTS, seeds="london")
     with pytest.raises(DataError, match=r"in which paris, two words stands.*no token for: two words"):
         find_concept(plain, TEXTS, seeds=["paris", "two words"])
+    with pytest.raises(ConfigError, match="The odds are"):
+        find_concept(plain, TEXTS, ABOUT, odds=0.5)
     with pytest.raises(DataError, match="one yes or no for each of 300"):
         find_concept(plain, TEXTS, [True])
 
