@@ -165,11 +165,7 @@ def find_concept(
         advance: told of every text that is read.
     """
     task = _task(model, texts)
-    chosen = [] if isinstance(seeds, str) else list(seeds)
-    if isinstance(seeds, str) or (inside is None and not chosen):
-        raise DataError("There is no concept to look for: give a list of seed words, or say which texts have it.")
-    if not odds >= 1:
-        raise ConfigError(f"The odds are {odds:g}, and 1 or more was expected: how many times as often; 2 is twice.")
+    chosen = _asked(seeds, inside is not None, odds)
     matched = {seed: _reached(model, seed) for seed in dict.fromkeys(chosen)}
     known = [seed for seed, reached in matched.items() if reached]
     concept = texts_with(model, task, known, batch_size) if inside is None else _checked(inside, len(task))
@@ -200,6 +196,15 @@ def find_concept(
     )
     _check_carriers(found, odds)
     return found
+
+
+def _asked(seeds: Sequence[str], labelled: bool, odds: float) -> list[str]:
+    """The seed words, where something can be looked for."""
+    if isinstance(seeds, str) or not (labelled or seeds):
+        raise DataError("There is no concept to look for: give a list of seed words, or say which texts have it.")
+    if not odds >= 1:
+        raise ConfigError(f"The odds are {odds:g}, and 1 or more was expected: how many times as often; 2 is twice.")
+    return list(seeds)
 
 
 def _check_carriers(found: Concept, odds: float) -> None:
