@@ -83,7 +83,7 @@ def test_a_group_without_texts_and_odd_numbers_are_refused(plain: LexicalSAE, co
     with pytest.raises(DataError, match="0 different texts with the concept"):
         grow_concept(plain, concept, task_of(plain), np.zeros(len(OTHERS), dtype=bool))
     with pytest.raises(DataError, match="give each text one"):
-        grow_concept(plain, concept, task_of(plain), ABOUT)
+        grow_concept(plain, concept, task_of(plain), ABOUT_OTHERS[:-1])
     with pytest.raises(ConfigError, match="budget is 2"):
         grow_concept(plain, concept, task_of(plain), ABOUT_OTHERS, budget=2)
 
