@@ -1,4 +1,6 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | serve | record | rehash | study`."""
+"""All commands:
+`lexical-sae train | evaluate | predict | explain | suppress | concept | serve | record | rehash | study`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Annotated
 import typer
 
 from splade import __version__
+from splade.cli.concept import concept
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
@@ -53,6 +56,7 @@ for name, command in {
     "predict": predict,
     "explain": explain,
     "suppress": suppress,
+    "concept": concept,
     "serve": serve,
     "rehash": rehash,
 }.items():
