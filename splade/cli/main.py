@@ -1,4 +1,4 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | record | rehash | study`."""
+"""All commands: `lexical-sae train | evaluate | predict | explain | bias | suppress | record | rehash | study`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from splade import __version__
+from splade.cli.bias import bias
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
@@ -51,6 +52,7 @@ for name, command in {
     "evaluate": evaluate,
     "predict": predict,
     "explain": explain,
+    "bias": bias,
     "suppress": suppress,
     "rehash": rehash,
 }.items():
