@@ -231,8 +231,8 @@ class _Gathered:
         self.words: dict[str, int] = {NO_WORD: 0}
         self.unmet: dict[Pieces, int] = {}
         opened = model.open_words
-        self.free = self.size if opened is None else opened.rare + 1
-        """The first column that no word has for good."""
+        self.free = range(0) if opened is None else range(opened.rare + 1, opened.first + len(opened))
+        """The columns that no word has for good."""
 
     def update(self, sequence: SparseSequence, rows: np.ndarray) -> None:
         length = sequence.input_ids.shape[1]
@@ -256,7 +256,7 @@ class _Gathered:
     def _tokens(self, sequence: SparseSequence, column: np.ndarray) -> np.ndarray:
         """(N,) columns, those that may be given to other words later by the place of their word."""
         token = column.astype(np.int32)
-        passing = np.flatnonzero(token >= self.free)
+        passing = np.flatnonzero((token >= self.free.start) & (token < self.free.stop))
         opened = self.model.open_words
         if len(passing) and opened is not None:
             numbers, which = np.unique(token[passing], return_inverse=True)
