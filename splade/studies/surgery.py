@@ -109,8 +109,7 @@ class Work:
             training.hidden[PLAIN] = hidden
             fitted = {each.view_name: each for each in self.conditions if each.view_name is not None}
             for name, each in fitted.items():
-                known_by, view = each.view(training)
-                views[str(name)] = (known_by, view)
+                views[str(name)] = each.view(training)
             if any(each.refits for each in self.conditions if each.view_name is not None):
                 codes, _ = self.store.read(
                     training.name, training.texts, {n: v for n, v in views.items() if n != PLAIN}

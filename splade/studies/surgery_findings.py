@@ -47,7 +47,8 @@ NOTE = (
 def leave_results(folder: Path, config: Config, bench: Bench, ran: Sequence[Ran], out: Console) -> dict[str, Any]:
     """Compare the conditions on every set, and leave `results.json`, `table.md` and `report.html`."""
     settings = config.evaluation.of(BiasSettings)
-    sets, tables = {}, []
+    sets: dict[str, Any] = {}
+    tables: list[str] = []
     for name, part in bench.tests.items():
         bench.say(f"Comparing on {name}")
         found = compare(part, bench.validation, ran, settings.bias_matched_fpr, config.seed)

@@ -8,7 +8,7 @@ them away, and the highest that is left of each token is exactly what the model 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -201,7 +201,7 @@ def read_codes(
     The backbone reads every text once, whatever the number of views.
     """
     check_codes(model)
-    model.eval()  # type: ignore[attr-defined]
+    model.eval()
     gathered = {name: _Gathered(model) for name in views}
     means: np.ndarray | None = None
     for batch in task.in_order(batch_size, model.device):
@@ -270,32 +270,15 @@ class _Gathered:
         row, token, word, value = (np.concatenate(each) for each in zip(*(self.parts or [empty]), strict=True))
         order = np.lexsort((-value, token, row))
         return Codes(
-            *(each[order] for each in (row, token, word, value)),
-            words=list(self.words),
-            unmet=list(self.unmet),
-            texts=texts,
-            vocab_size=self.size,
+            row[order],
+            token[order],
+            word[order],
+            value[order],
+            list(self.words),
+            list(self.unmet),
+            texts,
+            self.size,
         )
-
-
-def codes_to_arrays(codes: Codes) -> dict[str, np.ndarray]:
-    """Codes as arrays that a file may hold."""
-    unmet = np.array([piece for word in codes.unmet for piece in word], dtype=np.int32)
-    lengths = np.array([len(word) for word in codes.unmet], dtype=np.int32)
-    size = np.array([codes.texts, codes.vocab_size])
-    words = np.frombuffer("\n".join(codes.words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    own = {name: getattr(codes, name) for name in ("row", "token", "word", "value")}
-    return {**own, "words": words, "unmet": unmet, "lengths": lengths, "size": size}
-
-
-def codes_from_arrays(arrays: Mapping[str, np.ndarray]) -> Codes:
-    """What `codes_to_arrays` gave."""
-    ends = arrays["lengths"].cumsum().tolist()
-    flat: Sequence[int] = arrays["unmet"].tolist()
-    unmet = [tuple(flat[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=False)]
-    texts, size = arrays["size"].tolist()
-    words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
-    return Codes(*(arrays[name] for name in ("row", "token", "word", "value")), words, unmet, texts, size)
 
 
 @torch.no_grad()

@@ -14,12 +14,11 @@ from splade.data.types import TextSplit
 from splade.errors import ModelError
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.removal import Removal
+from splade.surgery.code_arrays import codes_from_arrays, codes_to_arrays
 from splade.surgery.codes import (
     CodeReader,
     Codes,
     as_it_is,
-    codes_from_arrays,
-    codes_to_arrays,
     logits_of,
     read_codes,
 )

@@ -19,7 +19,7 @@ from splade.surgery.verification import verify
 from tests.builders import NEGATIVE, NOUNS, POSITIVE, build_model, toy_reviews
 from tests.surgery.test_codes import read
 
-QUICK = RefitSettings(refit_epochs=3, refit_learning_rate=0.01, refit_batch_size=16)
+QUICK = RefitSettings(refit_epochs=15, refit_learning_rate=0.02, refit_batch_size=16)
 HEADS = ["relu_mlp", "tied_mlp", "bcos"]
 
 
@@ -83,13 +83,13 @@ def trained(model: LexicalSAE, data: Labelled, codes: Codes | None = None) -> di
 
 
 def test_where_one_word_is_the_only_bias_its_removal_closes_the_gap_to_zero(tmp_path: Path) -> None:
-    """Texts about a group are those with *london*; in training they are all negative, so that harmless ones are called
+    """Texts about a group are those with *london*; in training they are all positive, so that harmless ones are called
     so. Beside it all words of a text are shared by both groups, so that without it nothing tells them apart."""
     model = of_words(tmp_path)
     plain = [f"{noun} {word}" for noun in NOUNS[:6] for word in (POSITIVE[0], NEGATIVE[0])]
     labels = [index % 2 for index in range(len(plain))]
     about = [f"{text} london" for text in plain]
-    data = labelled(model, [*plain, *about] * 4, [*labels, *([1] * len(about))] * 4)
+    data = labelled(model, [*plain, *about] * 16, [*labels, *([1] * len(about))] * 16)
     with with_head(model, trained(model, data)):
         test = read(model, [*plain, *about])
 

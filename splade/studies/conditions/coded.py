@@ -15,7 +15,8 @@ from rich.console import Console
 
 from splade.data.types import TextSplit
 from splade.models.lexical_sae import LexicalSAE
-from splade.surgery.codes import Codes, View, codes_from_arrays, codes_to_arrays, read_codes
+from splade.surgery.code_arrays import codes_from_arrays, codes_to_arrays
+from splade.surgery.codes import Codes, View, read_codes
 from splade.tasks import ClassificationTask
 from splade.tasks.base import UNLABELLED
 from splade.utils.progress import progress_bar
@@ -88,12 +89,13 @@ class CodeStore:
             for view, codes in found.items():
                 arrays = codes_to_arrays(codes)
                 write_arrays(paths[view], arrays | ({HIDDEN: means} if means is not None else {}))
-        codes, states = {}, None
+        read: dict[str, Codes] = {}
+        states: np.ndarray | None = None
         for view, path in paths.items():
             with np.load(path) as kept:
-                codes[view] = codes_from_arrays(kept)
+                read[view] = codes_from_arrays(kept)
                 states = kept[HIDDEN] if hidden else None
-        return codes, states
+        return read, states
 
     def _path(self, name: str, texts: Sequence[str], view: str, known_by: str) -> Path:
         digest = hashlib.sha256(json.dumps([self.model_hash, self.model.max_length, known_by]).encode())

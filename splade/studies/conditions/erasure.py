@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from splade.errors import DataError
 from splade.evaluation.concept_eraser import ConceptEraser
 from splade.evaluation.leace import fit_leace_eraser, fit_leace_on_tokens
 from splade.models.encoder import SparseSequence
@@ -22,7 +23,7 @@ from splade.surgery.codes import Codes, Transform, View
 ERASED = "leace_hidden"
 """The view of erased hidden states."""
 
-FEWEST_ABOUT = 50
+FEWEST_ABOUT = 20
 """Training texts about a group from which on it is erased: of fewer, what is erased is mostly noise."""
 
 
@@ -32,6 +33,14 @@ def erasable(training: CodedTexts) -> dict[str, np.ndarray]:
     return {
         name: inside for name, inside in found.items() if FEWEST_ABOUT <= inside.sum() <= len(inside) - FEWEST_ABOUT
     }
+
+
+def _check(training: CodedTexts) -> None:
+    if not erasable(training):
+        raise DataError(
+            f"LEACE erases groups that {FEWEST_ABOUT} training texts are about and {FEWEST_ABOUT} are not, and there "
+            "is none; leave leace_hidden and leace_tokens out of surgery.conditions, or name other groups."
+        )
 
 
 @CONDITIONS.register("leace_hidden")
@@ -45,6 +54,7 @@ class LeaceHidden(Condition):
 
     @classmethod
     def view(cls, training: CodedTexts) -> tuple[str, View]:
+        _check(training)
         eraser = fit_leace_eraser(training.hidden[PLAIN], erasable(training))
         known_by = hashlib.sha256(eraser.left.numpy().tobytes() + eraser.right.numpy().tobytes()).hexdigest()
         return known_by, Erased(eraser)
@@ -87,6 +97,7 @@ class LeaceTokens(Condition):
     @cached_property
     def _eraser(self) -> Transform:
         training = self.bench.training
+        _check(training)
         return fit_leace_on_tokens(training.codes[PLAIN].matrix(), erasable(training))
 
 
