@@ -32,7 +32,7 @@ from splade.studies.study import check_classification, run_study, study_folder
 from splade.studies.surgery_data import part_of, unseen_part
 from splade.studies.surgery_findings import leave_results
 from splade.studies.variations import Variation
-from splade.surgery.codes import Codes, as_it_is, check_codes
+from splade.surgery.codes import Codes, View, as_it_is, check_codes
 from splade.utils.atomic import write_json
 
 NAME = "surgery"
@@ -100,7 +100,7 @@ class Work:
 
     def _read(self, training: CodedTexts, others: list[CodedTexts]) -> None:
         """Read all texts; the hidden states of the training texts first, as what is erased is fitted on them."""
-        plain = {PLAIN: ("", as_it_is)}
+        plain: dict[str, tuple[str, View]] = {PLAIN: ("", as_it_is)}
         wants = {view for each in self.conditions if (view := each.view_name) is not None}
         codes, hidden = self.store.read(training.name, training.texts, plain, hidden=bool(wants))
         training.codes.update(codes)
