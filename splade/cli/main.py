@@ -1,4 +1,4 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | bias | suppress | record | rehash | study`."""
+"""All commands: `lexical-sae train | evaluate | predict | explain | bias | suppress | concept | record | rehash | study`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from splade import __version__
 from splade.cli.bias import bias
+from splade.cli.concept import concept
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
@@ -54,6 +55,7 @@ for name, command in {
     "explain": explain,
     "bias": bias,
     "suppress": suppress,
+    "concept": concept,
     "rehash": rehash,
 }.items():
     app.command(name, help=_flowing(command.__doc__))(command)

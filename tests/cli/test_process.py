@@ -55,6 +55,7 @@ def test_help_lists_the_commands() -> None:
         "explain",
         "bias",
         "suppress",
+        "concept",
         "rehash",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))

@@ -27,6 +27,7 @@ from splade.studies.conditions.base import PLAIN, Bench, ChosenWords
 from splade.studies.conditions.carriers import carried, said
 from splade.studies.conditions.coded import CodedTexts
 from splade.surgery.codes import NO_WORD
+from splade.surgery.concept_file import read_concept
 from splade.surgery.targets import find_targets, read_words
 
 WORD_CHOICES: Registry[Callable[[Bench, float], ChosenWords]] = Registry("word choice")
@@ -53,6 +54,26 @@ def listed_words(bench: Bench, matched_fpr: float) -> ChosenWords:
     found = [str(one.asked) for one in matched.found]
     source = "the list of identity terms" if file is None else Path(file).name
     return ChosenWords(found, matched.removal, f"{len(found)} words of {source}.", [])
+
+
+@settings_dataclass(config=SETTINGS, frozen=True)
+class ConceptSettings:
+    """A concept that was found."""
+
+    concept_file: FilePath | None = None
+    """The file of a concept, as ``lexical-sae concept --report`` writes it, whose names ``concept`` removes."""
+
+
+@WORD_CHOICES.register("concept", ConceptSettings)
+def concept_words(bench: Bench, matched_fpr: float) -> ChosenWords:
+    """The names of a concept: words to silence and tokens to shut."""
+    file = bench.settings.of(ConceptSettings).concept_file
+    if file is None:
+        raise ConfigError("surgery.words is concept, but no file of one is named; name it with surgery.concept_file.")
+    concept, tokens, words = read_concept(Path(file))
+    matched = find_targets(bench.model, tokens, words)
+    found = list(dict.fromkeys(str(one.asked) for one in matched.found))
+    return ChosenWords(found, matched.removal, f"{len(found)} names of the concept '{concept.name}'.", [])
 
 
 @settings_dataclass(config=SETTINGS, frozen=True)

@@ -23,9 +23,12 @@ from splade.studies.conditions.coded import CodedTexts
 from splade.studies.conditions.erasure import ERASED
 from splade.studies.conditions.suppression import matched_words
 from splade.surgery.codes import Codes, as_it_is, read_codes
+from splade.surgery.concept_file import write_concept
+from splade.surgery.concepts import find_concept
 from splade.surgery.suppressed_model import SuppressedModel
 from splade.tasks import ClassificationTask
 from tests.builders import NEGATIVE, NOUNS, POSITIVE, build_model, toy_reviews
+from tests.surgery.concept_texts import concept_texts, plain_model
 from tests.surgery.models import state_of
 
 QUICK = {"refit_epochs": 1, "random_draws": 2, "gap_steps": 2, "gap_words": 1}
@@ -171,3 +174,16 @@ def test_groups_without_harmless_training_texts_are_refused(bench: Bench) -> Non
     )
     with pytest.raises(DataError, match="No group has 50 negative training texts"):
         WORD_CHOICES.get("gap")(without, 0.1)
+
+
+def test_names_of_a_concept(bench: Bench, tmp_path: Path) -> None:
+    own_model = plain_model(tmp_path)
+    found = find_concept(own_model, *concept_texts(200, 0))
+    write_concept(tmp_path / "concept.json", own_model, found, 1, {})
+    settings = SurgeryConfig(words="concept", concept_file=str(tmp_path / "concept.json"))
+    own = Bench(own_model, settings, *(bench.positive, bench.training, bench.validation, {}, 0, bench.blind))
+    chosen = WORD_CHOICES.get("concept")(own, 0.1)
+    assert chosen.words and chosen.removal
+    own.settings = SurgeryConfig(words="concept")
+    with pytest.raises(ConfigError, match="name it with surgery.concept_file"):
+        WORD_CHOICES.get("concept")(own, 0.1)
