@@ -1,4 +1,4 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | bias | suppress | concept | record | rehash | study`."""
+"""All commands: train, evaluate, predict, explain, bias, suppress, concept, record, rehash, study."""
 
 from __future__ import annotations
 

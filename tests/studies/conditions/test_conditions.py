@@ -185,5 +185,5 @@ def test_names_of_a_concept(bench: Bench, tmp_path: Path) -> None:
     chosen = WORD_CHOICES.get("concept")(own, 0.1)
     assert chosen.words and chosen.removal
     own.settings = SurgeryConfig(words="concept")
-    with pytest.raises(ConfigError, match="name it with surgery.concept_file"):
+    with pytest.raises(ConfigError, match=r"name it with surgery\.concept_file"):
         WORD_CHOICES.get("concept")(own, 0.1)
