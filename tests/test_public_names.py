@@ -84,14 +84,13 @@ COMMANDS = {
     "run_long_context": "long_context",
     "run_faithfulness": "civilcomments verify",
     "run_sota_comparison": "",
+    "run_surgery": "surgery surgery_comments",
 }
 """`python -m splade.scripts.COMMAND --config experiments/FILE.yaml`: every command, with the files it is shown with."""
 
 EXPECTED_LATER = [
     *under("splade.intervene", "evaluate_bias"),
     *under("splade.evaluation", "baselines"),
-    *under("splade.scripts", "run_surgery"),
-    "experiments/surgery.yaml",
 ]
 """What is not built yet. Whoever builds one of these moves it up into the lists above."""
 

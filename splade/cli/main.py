@@ -1,6 +1,4 @@
-"""All commands:
-`lexical-sae train | evaluate | predict | explain | suppress | concept | serve | record | rehash | study`.
-"""
+"""All commands: train, evaluate, predict, explain, bias, suppress, concept, serve, record, rehash, study."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from typing import Annotated
 import typer
 
 from splade import __version__
+from splade.cli.bias import bias
 from splade.cli.concept import concept
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
@@ -55,6 +54,7 @@ for name, command in {
     "evaluate": evaluate,
     "predict": predict,
     "explain": explain,
+    "bias": bias,
     "suppress": suppress,
     "concept": concept,
     "serve": serve,

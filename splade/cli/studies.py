@@ -151,3 +151,23 @@ def polysemy(
     settings = load_study(config, set_, None)
     with held_study(NAME, settings):
         print(f"Results: {polysemy_study(settings, model_folder=model, console=err, out=out)}")
+
+
+@app.command("surgery")
+@reports_errors
+def surgery(
+    config: ConfigFile = None,
+    set_: Sets = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Folder of a saved model; without: one is trained first.")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """A biased model, its words removed, and what else could be done, side by side on the same texts."""
+    from splade.studies.study import held_study
+    from splade.studies.surgery import NAME, surgery_study
+
+    settings = load_study(config, set_, None)
+    with held_study(NAME, settings):
+        folder = surgery_study(settings, model_folder=model, overwrite=overwrite, console=err, out=out)
+        print(f"Results: {folder}\nReport:  {folder / 'report.html'}")

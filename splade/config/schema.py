@@ -26,6 +26,7 @@ from splade.config.numbers import (
     ShareBelowOne,
 )
 from splade.config.study import StudyConfig
+from splade.config.surgery import SurgeryConfig
 from splade.config.texts import ColumnName, Delimiter, Encoding, FilePath, Names, Text
 from splade.config.variants import SETTINGS, Choice, Choices, OpenSection, open_to
 
@@ -281,3 +282,5 @@ class Config:
     """What is measured."""
     study: StudyConfig = field(default_factory=StudyConfig)
     """Which variations of all this are compared, if any."""
+    surgery: SurgeryConfig = field(default_factory=SurgeryConfig)
+    """What is removed from a trained model, and what that is compared with, in the study ``surgery``."""

@@ -53,6 +53,8 @@ KINDS = {
     "optimizer": "splade.training.optim:OPTIMIZERS",
     "measure": "splade.evaluation.measures:MEASURES",
     "explainer": "splade.explainers:EXPLAINERS",
+    "condition": "splade.studies.conditions:CONDITIONS",
+    "word choice": "splade.studies.conditions:WORD_CHOICES",
     "protocol": "splade.evaluation.rationale_protocols:PROTOCOLS",
 }
 """Where the registry of each kind is: the module that has all its variants once it is imported, and the name there."""

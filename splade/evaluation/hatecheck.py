@@ -37,7 +37,7 @@ NOT_HATEFUL = {
     "nothate",
     "not hate",
 }
-NOT_HATEFUL |= {"non toxic", "not toxic", "nontoxic", "civil", "harmless", "benign"}
+NOT_HATEFUL |= {"not offensive", "non toxic", "not toxic", "nontoxic", "civil", "harmless", "benign"}
 
 COLUMNS = ("text", "label", "functionality")
 

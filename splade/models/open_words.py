@@ -151,7 +151,8 @@ class OpenWords(nn.Module):
         encoder.bias.data[place] = encoder.bias.data[self.rare].clone()  # not a free column's, which no saved model has
         if self.to_head.shape[1]:
             rows = self._without_look_alikes(list(columns), design @ self.to_head)
-            head.words[place] = _as_long(rows, head.words[: self.first]).to(head.words.dtype)
+            # By `data`: a step of training may still have to go backward through rows of words met before.
+            head.words.data[place] = _as_long(rows, head.words[: self.first]).to(head.words.dtype)
         encoder.suppressed[place] = torch.tensor([word in self.shut for word in columns], device=place.device)
         self._name(columns)
 
@@ -213,6 +214,11 @@ class OpenWords(nn.Module):
         """The word that has a column now; None: none."""
         named = {**self._columns, **self._met}
         return next((word for word, its in named.items() if its == column), None)
+
+    def met_in(self, columns: Sequence[int]) -> list[Pieces]:
+        """The words that free columns have now."""
+        named = {column: word for word, column in self._met.items()}
+        return [named[column] for column in columns]
 
     def shut_word(self, word: Pieces, shut: bool = True) -> None:
         """Never let it fire, or (`shut` false) let it again."""

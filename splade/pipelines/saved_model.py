@@ -50,6 +50,7 @@ FOLLOWED: dict[str, str | None] = {
     "evaluation.dense_baseline": _NO_TRAINING,
     "evaluation.explain_samples": "it is for the report, and none is written",
     "study": "one model is measured, and no study is made",
+    "surgery": "one model is measured, and no study is made",
 }
 """Whether a measurement follows a setting, or all of a section that are not named themselves: None, or why not."""
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from splade.config.load import load_config, vary
 from splade.config.schema import Config
 from splade.config.study import StudyConfig
+from splade.config.surgery import SurgeryConfig
 from splade.data.loader import load_dataset
 from splade.data.types import Dataset, TaggedSplit, TextSplit
 from splade.errors import CheckpointError, ConfigError, LexicalSAEError, TrainingError
@@ -109,7 +110,12 @@ def plan(name: str, config: Config, variations: Sequence[Variation]) -> list[Par
             folder = study_folder(name, config) / _file_name(variation.name) / f"seed_{seed}"
             title = f"{config.experiment_name}: {variation.name}"
             own = dataclasses.replace(
-                varied, experiment_name=title, output_dir=str(folder), seed=seed, study=StudyConfig()
+                varied,
+                experiment_name=title,
+                output_dir=str(folder),
+                seed=seed,
+                study=StudyConfig(),
+                surgery=SurgeryConfig(),
             )
             parts.append(Part(variation, own))
     if len({part.folder for part in parts}) < len(parts):

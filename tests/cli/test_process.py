@@ -53,6 +53,7 @@ def test_help_lists_the_commands() -> None:
         "evaluate",
         "predict",
         "explain",
+        "bias",
         "suppress",
         "concept",
         "rehash",

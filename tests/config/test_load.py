@@ -87,7 +87,7 @@ def test_an_unknown_section_lists_the_sections(tmp_path: Path) -> None:
     path = write(tmp_path, "trainin: {epochs: 3}")
     assert sentence(path) == (
         f"{path}: unknown key 'trainin'; the keys at the top are: experiment_name, task, output_dir, seed, data, "
-        "model, training, evaluation, study. Did you mean 'training'?"
+        "model, training, evaluation, study, surgery. Did you mean 'training'?"
     )
 
 

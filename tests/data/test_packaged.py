@@ -48,6 +48,20 @@ def test_the_split_is_the_same_for_every_seed() -> None:
     assert load_dataset(DataConfig(), 0).test == load_dataset(DataConfig(), 99).test
 
 
+def test_comments_are_split_and_without_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / packaged.COMMENTS_FILE
+    lines = [f"{row % 2},comment {row}" for row in range(ROWS)]
+    path.write_text("is_offensive,text\n" + "\n".join([*lines, lines[3]]) + "\n", encoding="utf-8")
+    monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
+    monkeypatch.setattr(packaged, "_find_comments", lambda: (path, "0.1.1"))
+    dataset = load_dataset(DataConfig(dataset_name="comments"), 0)
+    assert dataset.label_names == ["not offensive", "offensive"]
+    assert [len(dataset.train), len(dataset.validation), len(dataset.test)] == [32, 4, 4]
+    assert dataset.notes == ["1 texts that occur twice in the package were dropped."]
+    [row] = [row for row, text in enumerate(dataset.train.texts) if text == dataset.train.texts[0]]
+    assert dataset.train.labels[row] == int(dataset.train.texts[row].split()[1]) % 2
+
+
 def test_without_the_package_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from splade.data.batching import encode_texts
 from splade.errors import ModelError
+from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models import open_words
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.open_words import OFTEN, split_words_of
@@ -376,3 +377,12 @@ class TestSameLogits:
         assert not torch.allclose(logits(model, texts), expected, atol=1e-3)
         model.load_state_dict(other.state_dict())
         torch.testing.assert_close(logits(model, texts), expected, rtol=0, atol=1e-5)
+
+
+def test_a_word_met_within_a_step_of_training_leaves_the_way_back_open(tmp_path: Path) -> None:
+    """Texts with words deleted may hold split words that no text did."""
+    model = build(tmp_path)
+    state = model.classify(model(*encode(model, ["the unwatchable film"])))
+    said = compute_attribution_tensor(state, torch.zeros(1, dtype=torch.long)).value.sum()
+    logits(model, [f"a {UNMET[0]}"])
+    said.backward()
