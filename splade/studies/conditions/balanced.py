@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from splade.studies.conditions.base import CONDITIONS, Condition
+from splade.studies.conditions.coded import CodedTexts
 
 ROUNDS = 100
 """Of the fitting of weights, in each of which every group is balanced once."""
@@ -26,9 +27,8 @@ class Balanced(Condition):
     )
     refits = True
 
-    def text_weights(self) -> np.ndarray | None:
-        training = self.bench.training
-        return balancing_weights(training.positive, training.members)
+    def text_weights(self, part: CodedTexts) -> np.ndarray | None:
+        return balancing_weights(part.positive, part.members)
 
 
 def balancing_weights(positive: np.ndarray, members: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -101,11 +101,12 @@ class Bench:
         self,
         codes: Callable[[CodedTexts], Codes],
         transform: Transform | None = None,
-        weights: np.ndarray | None = None,
+        weights: Callable[[CodedTexts], np.ndarray | None] = lambda part: None,
     ) -> Refitted:
-        """A head that has learned on the training texts as a condition leaves them; `weights` (N,): of these texts."""
-        training = Labelled(codes(self.training), self.training.labels, weights)
-        validation = Labelled(codes(self.validation), self.validation.labels)
+        """A head that has learned on the training texts as a condition leaves them; `weights`: how much each text
+        counts, in learning and in the choice of the pass that is kept."""
+        training = Labelled(codes(self.training), self.training.labels, weights(self.training))
+        validation = Labelled(codes(self.validation), self.validation.labels, weights(self.validation))
         with self.head():
             return refit_head(
                 self.model,
@@ -159,8 +160,8 @@ class Condition(ABC):
         """What it does to codes before the head."""
         return None
 
-    def text_weights(self) -> np.ndarray | None:
-        """(N,) how much each training text counts in a refit."""
+    def text_weights(self, part: CodedTexts) -> np.ndarray | None:
+        """(N,) how much each text counts in a refit; None: all the same."""
         return None
 
     def removed(self) -> list[str]:
@@ -174,7 +175,7 @@ class Condition(ABC):
     def ran(self, name: str) -> Ran:
         """Its scores of all parts."""
         transform = self.transform()
-        refitted = self.bench.refit(self.codes, transform, self.text_weights()) if self.refits else None
+        refitted = self.bench.refit(self.codes, transform, self.text_weights) if self.refits else None
         weights = refitted.weights if refitted else None
         scores = {
             each: self.bench.scores(self.codes(part), transform, weights) for each, part in self.bench.parts.items()

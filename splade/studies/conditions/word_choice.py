@@ -80,10 +80,10 @@ def concept_words(bench: Bench, matched_fpr: float) -> ChosenWords:
 class GapSettings:
     """How a list of words grows."""
 
-    gap_steps: PositiveInt = 8
+    gap_steps: PositiveInt = 10
     """Steps in which ``gap`` adds words."""
     gap_words: PositiveInt = 5
-    """Words that each step adds, twice as many in each as in the one before."""
+    """Words that each step adds."""
     gap_budget: Share = 0.01
     """Accuracy on validation texts, at the matched rate of false positives, that may be lost against a refit alone."""
 
@@ -93,7 +93,7 @@ def gap_words(bench: Bench, matched_fpr: float) -> ChosenWords:
     """The words that carry the largest gap, and those that take over from them."""
     settings = bench.settings.of(GapSettings)
     training, validation = bench.training, bench.validation
-    _check_groups(training)
+    powered = _powered_groups(validation)
     words: list[str] = []
     steps: list[dict[str, Any]] = []
     for step in range(settings.gap_steps + 1):
@@ -106,7 +106,7 @@ def gap_words(bench: Bench, matched_fpr: float) -> ChosenWords:
         scores = {part.name: bench.scores(left(part), None, refitted.weights) for part in (training, validation)}
         threshold = fpr_threshold(scores[validation.name], validation.positive, matched_fpr)
         right = (scores[validation.name] > threshold) == validation.positive
-        gaps = _gaps(scores, [training, validation], matched_fpr)
+        gaps = _gaps(scores, [training, validation], powered, matched_fpr)
         worst = max(gaps, key=lambda group: gaps[group])
         steps.append({"words": len(words), "gap": gaps[worst], "group": worst, "accuracy": float(right.mean())})
         bench.say(
@@ -121,7 +121,7 @@ def gap_words(bench: Bench, matched_fpr: float) -> ChosenWords:
                 said(bench.model, left(training), bench.positive), flagged, training.positive, training.members, worst
             )
         new = [word for word, part in parts.items() if part > 0 and word not in (*words, NO_WORD)]
-        words = [*words, *new[: settings.gap_words * 2**step]]
+        words = [*words, *new[: settings.gap_words]]
         if not new:
             break
     allowed = [
@@ -144,17 +144,23 @@ def gap_words(bench: Bench, matched_fpr: float) -> ChosenWords:
     return ChosenWords(words, Removal(words=frozenset(words)), how, steps)
 
 
-def _check_groups(training: CodedTexts) -> None:
-    negative = {name: int((inside & ~training.positive).sum()) for name, inside in training.members.items()}
-    if not any(count >= FEWEST for count in negative.values()):
+def _powered_groups(validation: CodedTexts) -> set[str]:
+    """Groups with negative validation texts enough to be compared: those that are too few there are too few in a test,
+    and the largest of many gaps is that of the smallest group."""
+    negative = {name: int((inside & ~validation.positive).sum()) for name, inside in validation.members.items()}
+    found = {name for name, count in negative.items() if count >= FEWEST}
+    if not found:
         raise DataError(
-            f"No group has {FEWEST} negative training texts (the largest has {max(negative.values(), default=0)}), so "
-            "that no gap can be told; name words with surgery.words=listed, or other groups."
+            f"No group has {FEWEST} negative validation texts (the largest has {max(negative.values(), default=0)}), "
+            "so that no gap can be told; name words with surgery.words=listed, or other groups."
         )
+    return found
 
 
-def _gaps(scores: dict[str, np.ndarray], parts: list[CodedTexts], matched_fpr: float) -> dict[str, float]:
-    """Of each group with texts enough, how much more often its negative texts are flagged than all, over several parts
+def _gaps(
+    scores: dict[str, np.ndarray], parts: list[CodedTexts], groups: set[str], matched_fpr: float
+) -> dict[str, float]:
+    """Of each of some groups, how much more often its negative texts are flagged than all, over several parts
     at the same overall rate in each."""
     wrong: dict[str, list[np.ndarray]] = {}
     for part in parts:
@@ -165,4 +171,4 @@ def _gaps(scores: dict[str, np.ndarray], parts: list[CodedTexts], matched_fpr: f
             wrong.setdefault(group, []).append(flagged[negative & inside])
     rates = {group: np.concatenate(each) for group, each in wrong.items()}
     overall = rates.pop("").mean()
-    return {group: float(each.mean() - overall) for group, each in rates.items() if len(each) >= FEWEST}
+    return {group: float(rates[group].mean() - overall) for group in sorted(groups)}
