@@ -1,0 +1,2 @@
+import { View } from "../core/element.js";
+customElements.define("data-view", class extends View {});
