@@ -45,7 +45,7 @@ clean: ## remove the environment and caches; results stay
 		echo "This Python cannot make virtual environments: install its venv module" \
 			"(Debian and Ubuntu: apt install python3-venv)." >&2; exit 2; }
 	"$(PYTHON)" -m venv .venv
-	$(BIN)/python -m pip install -c constraints.txt -e '.[dev,demo,sae,sign]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[dev,demo,sae,serve,sign]'
 	$(BIN)/python -m pip install --no-deps --require-hashes -r requirements-demo.txt
 	@touch $@
 

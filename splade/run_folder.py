@@ -167,12 +167,12 @@ def _check_foreign(folder: Path, names: Sequence[str]) -> None:
 
 def _is_ours(folder: Path) -> bool:
     """Whether a run, or a study, wrote to a folder; of those before there were marks, by what only they leave."""
-    if (folder / OWNER).is_file() or {"fingerprint", "study"} & _results(folder).keys():
+    if (folder / OWNER).is_file() or {"fingerprint", "study"} & read_results(folder).keys():
         return True
     return any((step / "manifest.json").is_file() for step in list_checkpoints(folder / "checkpoints"))
 
 
-def _results(folder: Path) -> dict[str, Any]:
+def read_results(folder: Path) -> dict[str, Any]:
     """`results.json` of a folder; empty where there is none, or none of ours."""
     try:
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -264,7 +264,7 @@ def remove_checkpoints(folder: Path) -> None:
 def remove_other_results(folder: Path, mine: str) -> None:
     """Remove the results and the dense baseline of a run with another fingerprint, whose model is about to be
     replaced."""
-    if _results(folder).get("fingerprint") != mine:
+    if read_results(folder).get("fingerprint") != mine:
         for name in RESULTS:
             (folder / name).unlink(missing_ok=True)
         remove_model(folder / DENSE / "model")

@@ -26,6 +26,7 @@ LAYERS = (
     "run_folder",
     "pipelines",
     "studies",
+    "apps",
     "cli",
     "__main__ scripts",
 )

@@ -61,6 +61,8 @@ class WordScore:
     """Names of the vocabulary tokens that fired at the word, strongest first. For display; not in the JSON."""
     offset: int = 0
     """Of a tagger: how many words to the right of the explained one it stands; 0: it is the explained one."""
+    parts: list[tuple[str, float]] = field(default_factory=list)
+    """What each of these names adds, strongest first: the score as a sum. Not in the JSON either."""
 
 
 @dataclass(frozen=True)

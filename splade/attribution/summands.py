@@ -78,10 +78,9 @@ class Summands:
         `length`: L of the batch it was read in."""
         entries = self._entries[self._first_entry[row] : self._first_entry[row + 1]]
         start = entries[0][3] // length * length if entries else 0  # all stand in one line of the batch
-        fired: dict[int, list[tuple[float, float, str]]] = {offset: [] for offset in self.offsets}
+        fired: dict[int, list[tuple[float, str]]] = {offset: [] for offset in self.offsets}
         for token, score, *_, named in entries:
-            name = self.names[token] if named else NOT_A_WORD
-            fired[self._offset_of(token)].append((abs(score), score, name))
+            fired[self._offset_of(token)].append((score, self.names[token] if named else NOT_A_WORD))
         around = {n: tagged.words[number + n] for n in self.offsets if 0 <= number + n < len(tagged.words)}
         return Explanation(
             text=tagged.text,
@@ -96,9 +95,10 @@ class Summands:
                     word.word,
                     word.start,
                     word.end,
-                    sum(score for _, score, _ in fired[offset]),
-                    _strongest_first([(size, name) for size, _, name in fired[offset]]),
+                    sum(score for score, _ in fired[offset]),
+                    _strongest_first(fired[offset]),
                     offset,
+                    _by_name(fired[offset]),
                 )
                 for offset, word in around.items()
             ],
@@ -159,17 +159,27 @@ class Summands:
         fired: list[list[tuple[float, str]]] = [[] for _ in totals]
         for entry, position, score in self._parts[self._first_part[row] : self._first_part[row + 1]]:
             token, *_, named = self._entries[entry]
-            fired[word_of[position - start]].append((abs(score), self.names[token] if named else NOT_A_WORD))
-        words = [
-            WordScore(read.text[a:b], a, b, totals[n], _strongest_first(fired[n])) for n, (a, b) in enumerate(spans)
+            fired[word_of[position - start]].append((score, self.names[token] if named else NOT_A_WORD))
+        named_spans = [(read.text[a:b], a, b) for a, b in spans] + ([(NO_WORD, 0, 0)] if fired[-1] else [])
+        return [
+            WordScore(*place, total, _strongest_first(spoke), parts=_by_name(spoke))
+            for place, total, spoke in zip(named_spans, totals, fired, strict=False)  # the last may be of no word
         ]
-        if fired[-1]:
-            words.append(WordScore(NO_WORD, 0, 0, totals[-1], _strongest_first(fired[-1])))
-        return words
 
 
 def _strongest_first(fired: list[tuple[float, str]]) -> list[str]:
     """Names of what fired at a word; pieces of it may say the same, and a name is enough once."""
     if len(fired) < 2:
         return [name for _, name in fired]
-    return list(dict.fromkeys(name for _, name in sorted(fired, reverse=True)))
+    by_size = sorted(((abs(score), name) for score, name in fired), reverse=True)
+    return list(dict.fromkeys(name for _, name in by_size))
+
+
+def _by_name(fired: list[tuple[float, str]]) -> list[tuple[str, float]]:
+    """What fired at a word, each name once with all that it adds, the largest first."""
+    if len(fired) < 2:
+        return [(name, score) for score, name in fired]
+    totals: dict[str, float] = {}
+    for score, name in fired:
+        totals[name] = totals.get(name, 0.0) + score
+    return sorted(totals.items(), key=lambda part: -abs(part[1]))

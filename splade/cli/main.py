@@ -1,4 +1,4 @@
-"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | record | rehash | study`."""
+"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | serve | record | rehash | study`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from splade.cli.explain import explain
 from splade.cli.predict import predict
 from splade.cli.record import app as records
 from splade.cli.rehash import rehash
+from splade.cli.serve import serve
 from splade.cli.studies import app as studies
 from splade.cli.suppress import suppress
 from splade.cli.train import train
@@ -52,6 +53,7 @@ for name, command in {
     "predict": predict,
     "explain": explain,
     "suppress": suppress,
+    "serve": serve,
     "rehash": rehash,
 }.items():
     app.command(name, help=_flowing(command.__doc__))(command)

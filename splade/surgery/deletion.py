@@ -3,7 +3,7 @@ which change what is heard of the text as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,11 @@ def _without(model: LexicalModel, text: Example, words: Iterable[str]) -> tuple[
     names = {model.vocabulary.normalise(word) for word in ([words] if isinstance(words, str) else words)} - {""}
     of_text: Sequence[str] = TASKS.get(model.task).words_of(text)
     gone = tuple(number for number, word in enumerate(of_text) if model.vocabulary.normalise(word) in names)
+    return without_words(model, text, gone), gone
+
+
+def without_words(model: LexicalModel, text: Example, gone: Collection[int]) -> Example:
+    """A text without some of its words, by number, as the model's task counts them (`Task.words_of`)."""
     if isinstance(text, str) and describe(model.task).decides_on_texts:
-        return (WordText.of(text).shortened(gone).text if gone else text), gone
-    return [word for number, word in enumerate(of_text) if number not in gone], gone
+        return WordText.of(text).shortened(gone).text if gone else text
+    return [word for number, word in enumerate(TASKS.get(model.task).words_of(text)) if number not in gone]
