@@ -5,7 +5,7 @@ import { ask, Refused, useKey, wellFormed } from "./core/api.js";
 import { Element, View } from "./core/element.js";
 import { LONGEST_LINK, readPlace, writePlace } from "./core/place.js";
 import { shadesFor, USUAL } from "./core/scale.js";
-import { problem } from "./parts/notices.js";
+import { problem, waiting } from "./parts/notices.js";
 import "./views/compare-view.js";
 import "./views/data-view.js";
 import "./views/explain-view.js";
@@ -150,7 +150,7 @@ export class App extends Element {
         <h1><span class="mark" aria-hidden="true">\u03a3</span>Lexical-SAE <span>Lab</span></h1>
         ${this.models.length ? [this.#nav(), this.#models()] : nothing}
       </header>
-      <main id="main" tabindex="-1">${this.#locked ? this.#keyForm() : this.#error ? problem(this.#error) : this.about ? this.#shown() : nothing}</main>
+      <main id="main" tabindex="-1">${this.#locked ? this.#keyForm() : this.#error ? problem(this.#error) : this.about ? this.#shown() : waiting(true)}</main>
       <p class="said" role="status">${this.#said}</p>
       <footer><p>Every logit on this page is exactly the sum of what stands above it. Texts stay between this page and its server; a link holds its text after the \u201c#\u201d, which no browser sends.</p></footer>`;
   }

@@ -10,7 +10,7 @@ const STEPS = [0.05, 0.2, 0.4, 0.7, 1];
 const ENDS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128];
 
 /** Scores at which the strongest shade may begin: few, so that it stays the same while more texts are read. */
-const FULL = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50];
+const FULL = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50];
 
 /** Where the strongest shade begins if the server does not know what is usual: one unit of logit, odds times e. */
 export const USUAL = 1;

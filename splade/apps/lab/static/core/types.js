@@ -97,8 +97,9 @@
  * @typedef {object} Survey How far the test texts are read.
  * @property {boolean} available
  * @property {string | null} reason
- * @property {number} texts
- * @property {number} read
+ * @property {number} texts That are read.
+ * @property {number} of That the test split has.
+ * @property {number} read So far.
  * @property {boolean} done
  * @property {number} rows
  * @property {string} unit
@@ -130,7 +131,7 @@
  * @typedef {{mean: number, low: number, high: number}} Estimate
  * @typedef {{rate: Estimate, gap: Estimate | null, p: number | null, detectable: number | null}} GroupRate
  * @typedef {{name: string, texts: number, positives: number, negatives: number, fpr: GroupRate | null, fnr: GroupRate | null}} Group
- * @typedef {{key: string, title: string, about: string, columns: string[], rows: string[][], note: string}} ReportTable
+ * @typedef {{section: string, title: string, about: string, columns: string[], rows: string[][], note: string}} ReportTable
  * @typedef {{run: Run, tables: ReportTable[], bias: {measured: boolean, groups: Group[]}}} DataAbout
  *
  * @typedef {object} Mistake

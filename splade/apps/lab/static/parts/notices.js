@@ -12,9 +12,15 @@ export function problem(said) {
 export function progress(survey) {
   if (!survey.available) return html`<p class="note">${survey.reason}</p>`;
   const [read, texts] = [grouped(survey.read), grouped(survey.texts)];
-  if (survey.done) return html`<p class="note">Read from all ${texts} test texts of the run.</p>`;
+  const of = survey.of > survey.texts ? `${texts} of the run's ${grouped(survey.of)}` : `the run's ${texts}`;
+  if (survey.done) return html`<p class="note">From ${of} test texts.</p>`;
   return html`<p class="note">
     <progress max=${survey.texts} value=${survey.read} aria-label="Test texts read"></progress>
     ${read} of ${texts} test texts are read so far; the figures grow with them.
   </p>`;
+}
+
+/** While the first answer is awaited; drawn late, so that it does not flash. @param {boolean} busy */
+export function waiting(busy) {
+  return busy ? html`<p class="waiting note">Asking the model\u2026</p>` : nothing;
 }

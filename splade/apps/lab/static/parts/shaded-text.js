@@ -15,9 +15,9 @@ import { chunks, pieces } from "../core/segments.js";
  * @property {number} number
  * @property {number} utf16_start
  * @property {number} utf16_end
- * @property {string} word
- * @property {number} score
- * @property {"silenced" | "deleted" | ""} gone */
+ * @property {string} className How it is drawn.
+ * @property {string} said What is said of it beside its letters.
+ * @property {string} [badge] What stands behind it. */
 
 /** Chunks drawn at once. */
 const AT_ONCE = 2;
@@ -31,7 +31,6 @@ export class ShadedText extends Element {
   #chunks = [];
   /** @type {Set<number>} */
   #drawn = new Set();
-  #scale = 1;
   /** @type {number | null} */
   #selected = null;
   #current = 0;
@@ -40,15 +39,14 @@ export class ShadedText extends Element {
   /** @type {IntersectionObserver | null} */
   #observer = null;
 
-  /** What to show. @param {{text: string, words: Mark[], scale: number, selected: number | null, choose: (number: number) => void}} shown */
-  set shown({ text, words, scale, selected, choose }) {
+  /** What to show. @param {{text: string, words: Mark[], selected: number | null, choose: (number: number) => void}} shown */
+  set shown({ text, words, selected, choose }) {
     if (text !== this.#text) {
       this.#drawn = new Set([...Array(AT_ONCE).keys()]);
       this.#current = words[0]?.number ?? 0;
     }
     this.#text = text;
     this.#chunks = chunks(pieces(text, words));
-    this.#scale = scale;
     this.#choose = choose;
     if (selected !== null && selected !== this.#selected) this.#current = selected;
     this.#selected = selected;
@@ -82,10 +80,9 @@ export class ShadedText extends Element {
   /** @param {import("../core/segments.js").Piece<Mark>} piece */
   #piece({ text, word }) {
     if (!word) return text;
-    const { number, score, gone } = word;
-    const said = `${text}, ${gone || rounded(score)}`;
-    return html`<span class="word ${shade(score, this.#scale)} ${gone}" role="button" data-number=${number} title=${rounded(score)}
-      tabindex=${number === this.#current ? 0 : -1} aria-pressed=${number === this.#selected} aria-label=${said}>${text}</span>`;
+    const { number, className, said, badge } = word;
+    return html`<span class="word ${className}" role="button" data-number=${number} title=${said}
+      tabindex=${number === this.#current ? 0 : -1} aria-pressed=${number === this.#selected} aria-label=${`${text}, ${said}`}>${text}</span>${badge ? html`<small class="badge">${badge}</small>` : nothing}`;
   }
 
   /** @param {IntersectionObserverEntry[]} seen */
@@ -134,6 +131,14 @@ function wordOf(event) {
 }
 
 customElements.define("shaded-text", ShadedText);
+
+/** A word of a sum as it is drawn: by what it adds, or that it is gone.
+ * @param {{number: number | null, utf16_start: number, utf16_end: number}} word @param {number} score @param {number} scale
+ * @param {"silenced" | "deleted" | ""} [gone] @returns {Mark[]} None for what is no word. */
+export function markOf({ number, utf16_start, utf16_end }, score, scale, gone = "") {
+  if (number === null) return [];
+  return [{ number, utf16_start, utf16_end, className: gone || shade(score, scale), said: gone || rounded(score) }];
+}
 
 /** A text with one place marked, for lists.
  * @param {string} text @param {number} start @param {number} end @param {string} [mark] Class of the mark. */

@@ -114,7 +114,7 @@ function behind(row, shown, compared) {
   const found = tokenRows(tokensOf(row), cell.units);
   const columns = compared ? 5 : 4;
   if (!found.length) {
-    return html`<tr class="behind"><td colspan=${columns}><span class="note">${row.key.startsWith("token") ? "A token of the vocabulary." : "No token speaks at this word."}</span>
+    return html`<tr class="behind"><td class="action"></td><td colspan=${columns - 1}><span class="note">${row.key.startsWith("token") ? "A token of the vocabulary." : "No token speaks at this word."}</span>
       ${row.key.startsWith("token") ? shutButton(row.name, shown) : nothing}</td></tr>`;
   }
   return found.map(

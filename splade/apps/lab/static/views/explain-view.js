@@ -8,8 +8,8 @@ import { asking } from "../parts/asking.js";
 import { classes, verdict } from "../parts/classes.js";
 import { guide } from "../parts/guide.js";
 import { legend } from "../parts/legend.js";
-import { problem } from "../parts/notices.js";
-import "../parts/shaded-text.js";
+import { problem, waiting } from "../parts/notices.js";
+import { markOf } from "../parts/shaded-text.js";
 import { sumOptions } from "../parts/sum-options.js";
 import { waterfall } from "../parts/waterfall.js";
 import { whatIf } from "../parts/what-if.js";
@@ -75,7 +75,7 @@ export class ExplainView extends View {
         examples: this.app.examples().slice(0, 4), submit: (text) => this.ask(text),
       })}
       ${problem(this.error)}
-      ${result && !this.error ? this.#shownResult(result) : nothing}`;
+      ${result && !this.error ? this.#shownResult(result) : waiting(this.busy)}`;
   }
 
   /** @param {string} text */
@@ -94,7 +94,7 @@ export class ExplainView extends View {
       <div class="read">
         ${verdict(now, after && before)}
         <shaded-text .shown=${{
-          text: result.text, words: this.#marks(result, numbers, deleted), scale: this.app.scale, selected: this.selected, choose: this.#chooseWord,
+          text: result.text, words: this.#marks(result, numbers, deleted), selected: this.selected, choose: this.#chooseWord,
         }}></shaded-text>
         ${legend(this.app.scale, now.target)}
         ${this.#notes(now)}
@@ -118,10 +118,9 @@ export class ExplainView extends View {
   #marks(result, numbers, deleted) {
     const silenced = new Set(result.removals.filter((one) => one.operation === "silence").map((one) => one.what.toLowerCase()));
     const scores = new Map((result.after ?? result.before).words.map((word, i) => [numbers[i], word.score]));
-    return result.before.words.flatMap(({ number, word, utf16_start, utf16_end }) => {
-      if (number === null) return [];
-      const gone = deleted.has(number) ? "deleted" : silenced.has(word.toLowerCase()) ? "silenced" : "";
-      return [{ number, word, utf16_start, utf16_end, score: scores.get(number) ?? 0, gone: /** @type {"deleted" | "silenced" | ""} */ (gone) }];
+    return result.before.words.flatMap((word) => {
+      const gone = deleted.has(Number(word.number)) ? "deleted" : silenced.has(word.word.toLowerCase()) ? "silenced" : "";
+      return markOf(word, scores.get(word.number) ?? 0, this.app.scale, gone);
     });
   }
 

@@ -7,7 +7,7 @@ import { writePlace } from "../core/place.js";
 import { endFor } from "../core/scale.js";
 import { SurveyView } from "../core/survey.js";
 import { axis, plainBar } from "../parts/bars.js";
-import { problem, progress } from "../parts/notices.js";
+import { problem, progress, waiting } from "../parts/notices.js";
 import { markedText } from "../parts/shaded-text.js";
 
 /** @typedef {import("../core/types.js").Circuits} Circuits */
@@ -58,7 +58,7 @@ export class WordsView extends SurveyView {
       ${problem(this.#wordError)}
       ${this.place.query && this.word ? this.#about(this.word) : nothing}
       ${problem(this.error)}
-      ${found && !this.error ? this.#circuits(found) : nothing}`;
+      ${found && !this.error ? this.#circuits(found) : waiting(this.busy)}`;
   }
 
   #search() {
