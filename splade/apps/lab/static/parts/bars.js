@@ -48,6 +48,14 @@ export function plainBar(value, end, spread = 0) {
   </svg>`;
 }
 
+/** A bar from zero at the left, where no value is below it. @param {number} value @param {number} end */
+export function upwardBar(value, end) {
+  return html`<svg class="bar" aria-hidden="true" focusable="false">
+    <line class="zero" x1="0" x2="0" y1="0" y2="100%"></line>
+    <rect class="plus" x="0" width=${percent(Math.max(0.5, Math.min(100, (100 * value) / end)))} y="22%" height="56%" rx="1"></rect>
+  </svg>`;
+}
+
 /** An interval on a line from `-end` to `end`, with zero marked.
  * @param {{mean: number, low: number, high: number}} estimate @param {number} end */
 export function interval({ mean, low, high }, end) {
@@ -66,6 +74,11 @@ export function shareBar(part) {
     <rect class="whole" x="0" width="100%" y="0" height="100%" rx="2"></rect>
     <rect class="part" x="0" width=${percent(100 * part)} y="0" height="100%" rx="2"></rect>
   </svg>`;
+}
+
+/** The ends of a scale that begins with zero. @param {number} end */
+export function upwardAxis(end) {
+  return html`<span class="axis"><span>0</span><span></span><span>+${end}</span></span>`;
 }
 
 /** The ends of a scale, over a column of bars. @param {number} end */

@@ -10,7 +10,7 @@ import { endFor } from "../core/scale.js";
 import { SHOWN, sumRows, wordParts } from "../core/sums.js";
 import { asking } from "../parts/asking.js";
 import { axis, plainBar } from "../parts/bars.js";
-import { classes, verdict } from "../parts/classes.js";
+import { verdict } from "../parts/classes.js";
 import { legend } from "../parts/legend.js";
 import { problem, waiting } from "../parts/notices.js";
 import { markOf } from "../parts/shaded-text.js";
@@ -26,7 +26,6 @@ export class CompareView extends View {
   /** @type {(number | null)[]} */
   #selected = [null, null];
   #shown = [SHOWN, SHOWN];
-  #all = false;
 
   moved() {
     const { text, other, against, target } = this.place;
@@ -77,11 +76,17 @@ export class CompareView extends View {
     const [first, second] = this.sides;
     const alike = comparable(first.explanation, second.explanation);
     return html`<article class="result" aria-busy=${this.busy}>
-      ${classes(first.explanation, null, this.#all, (target) => this.app.go({ target }), () => { this.#all = true; this.update(); })}
       <div class="pair sides">${this.sides.map((side, i) => this.#side(side, i))}</div>
-      ${legend(this.app.scale, alike ? first.explanation.target : "the label")}
+      <div class="below">${legend(this.app.scale, alike ? first.explanation.target : "the label")}${this.#target(first.explanation)}</div>
       ${alike ? this.#difference(first.explanation, second.explanation) : html`<p class="note">The two models have other labels, so one logit cannot be taken from the other.</p>`}
     </article>`;
+  }
+
+  /** @param {Explanation} first */
+  #target(first) {
+    const choose = (/** @type {Event} */ event) => this.app.go({ target: /** @type {HTMLSelectElement} */ (event.target).value });
+    return html`<label class="against">Explain the logit of <select @change=${choose}>
+      ${Object.keys(first.logits).map((label) => html`<option value=${label} ?selected=${label === first.target}>${label}</option>`)}</select></label>`;
   }
 
   /** @param {Side} side @param {number} i */

@@ -6,7 +6,7 @@ import { counted, rounded } from "../core/numbers.js";
 import { writePlace } from "../core/place.js";
 import { endFor } from "../core/scale.js";
 import { SurveyView } from "../core/survey.js";
-import { axis, plainBar } from "../parts/bars.js";
+import { axis, plainBar, upwardAxis, upwardBar } from "../parts/bars.js";
 import { problem, progress, waiting } from "../parts/notices.js";
 import { markedText } from "../parts/shaded-text.js";
 
@@ -134,10 +134,11 @@ export class WordsView extends SurveyView {
   /** @param {import("../core/types.js").Circuit} circuit @param {number} end @param {string} unit */
   #circuit({ label, rows, words }, end, unit) {
     const shown = this.#whole.has(` ${label}`) ? words : words.slice(0, WORDS);
+    const upward = words.every((one) => one.mean >= 0);
     return html`<section class="circuit"><h3><bdi>${label}</bdi> <span class="note">${rows ? `given to ${counted(rows, unit)}` : ""}</span></h3>
       ${words.length ? html`<table class="plain-bars"><caption class="hidden">Words that add most to ${label}, in the mean</caption>
-        <thead><tr><th scope="col">word</th><th scope="col" class="drawn"><span class="hidden">bar</span>${axis(end)}</th><th scope="col" class="n">mean</th><th scope="col" class="n" title="standard deviation where it speaks">spread</th><th scope="col" class="n">${unit}s</th></tr></thead>
-        <tbody>${shown.map((one) => html`<tr><th scope="row">${this.#link(one.word)}</th><td class="drawn">${plainBar(one.mean, end)}</td>
+        <thead><tr><th scope="col">word</th><th scope="col" class="drawn"><span class="hidden">bar</span>${upward ? upwardAxis(end) : axis(end)}</th><th scope="col" class="n">mean</th><th scope="col" class="n" title="standard deviation where it speaks">spread</th><th scope="col" class="n">${unit}s</th></tr></thead>
+        <tbody>${shown.map((one) => html`<tr><th scope="row">${this.#link(one.word)}</th><td class="drawn">${upward ? upwardBar(one.mean, end) : plainBar(one.mean, end)}</td>
           <td class="n value ${one.mean > 0 ? "plus" : "minus"}">${rounded(one.mean)}</td><td class="n was">${one.spread.toFixed(2)}</td><td class="n was">${one.rows}</td></tr>`)}</tbody></table>
         ${shown.length < words.length ? html`<button type="button" class="quiet" @click=${() => this.#unfold(` ${label}`)}>${words.length - shown.length} more<span class="hidden"> words of ${label}</span></button>` : nothing}`
         : html`<p class="note">No word yet.</p>`}
