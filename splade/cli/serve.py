@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from splade.cli.answers import UNUSED
 from splade.cli.console import say
 from splade.cli.errors import reports_errors
 from splade.cli.options import flag
@@ -58,7 +57,7 @@ def serve(
         raise ConfigError(f"The server needs {', '.join(missing)}; install: pip install 'lexical-sae[serve]'.")
     if precision not in ("float32", "bfloat16", "auto"):
         raise ConfigError(f"--precision is '{precision}', but float32, bfloat16 or auto was expected; choose one.")
-    with startup(without=UNUSED):
+    with startup():
         from splade.apps.server.limits import Limits
         from splade.apps.server.process import ServeSettings, run
 
