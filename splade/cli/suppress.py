@@ -38,7 +38,10 @@ def suppress(
     word: Words = None,
     token: Tokens = None,
     silence: Silenced = None,
-    file: Annotated[Path | None, typer.Option("--file", help="Shut the tokens of the words here, one a line.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Shut the tokens of the words here, one a line; or a list of the Lab (.json)."),
+    ] = None,
     undo: Annotated[bool, flag("--undo", "Restore these instead; without any, all that was removed.")] = False,
     probe: Annotated[
         list[str] | None,
@@ -61,16 +64,17 @@ def suppress(
     check_model_folder(model)
     check_place(model, output)
     loaded = load(model)
+    from splade.surgery.removal_list import RemovalList, read_removals
     from splade.surgery.suppress import restore, suppress_token_globally
-    from splade.surgery.targets import read_words
 
     numbers = [int(one) if one.isdecimal() and len(one) < LONGEST_NUMBER else one for one in token or []]
-    tokens: list[str | int] = [*(word or []), *numbers, *(read_words(file) if file is not None else [])]
+    listed = RemovalList([], []) if file is None else read_removals(file)
+    tokens: list[str | int] = [*(word or []), *numbers, *listed.shut]
     operate = restore if undo else suppress_token_globally
     matched = operate(
         loaded,
         tokens,
-        silence or [],
+        [*(silence or []), *listed.silence],
         account=account(person, role, reason, purpose),
         probes=probe or None,
         key=key,

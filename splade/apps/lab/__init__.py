@@ -1,1 +1,1 @@
-"""The Lab: a page to read, question and compare models, as plain files that the server hands out (`splade/apps/server/static.py`)."""
+"""The Lab: a page to read, question and compare models; plain files, which `splade.apps.server.static` hands out."""

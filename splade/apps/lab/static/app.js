@@ -74,7 +74,8 @@ export class App extends Element {
 
   /** @returns {View | null} */
   #view() {
-    return this.querySelector("main > *");
+    const shown = this.querySelector("main > *");
+    return shown instanceof View ? shown : null;
   }
 
   /** Texts to try. @returns {string[]} */
@@ -157,9 +158,11 @@ export class App extends Element {
 
   #nav() {
     const { view } = this.place;
-    return html`<nav aria-label="Views">${Object.entries(NAMES).map(([key, name]) => {
+    const tagger = this.model.task === "tagging";
+    const views = Object.entries(NAMES).filter(([key]) => key !== "compare" || !tagger); // sums of classes are compared
+    return html`<nav aria-label="Views">${views.map(([key, name]) => {
       const fragment = writePlace({ ...this.place, view: key, query: "" });
-      return html`<a href=${fragment} aria-current=${key === view ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this.#follow(event, key)}>${key === "explain" && this.model.task === "tagging" ? "Tagger" : name}</a>`;
+      return html`<a href=${fragment} aria-current=${key === view || (key === "explain" && !views.some(([each]) => each === view)) ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this.#follow(event, key)}>${key === "explain" && tagger ? "Tagger" : name}</a>`;
     })}</nav>`;
   }
 
@@ -192,7 +195,7 @@ export class App extends Element {
 
   #shown() {
     const tagger = this.model.task === "tagging";
-    if (this.place.view === "compare") return html`<compare-view .app=${this}></compare-view>`;
+    if (this.place.view === "compare" && !tagger) return html`<compare-view .app=${this}></compare-view>`;
     if (this.place.view === "words") return html`<words-view .app=${this}></words-view>`;
     if (this.place.view === "data") return html`<data-view .app=${this}></data-view>`;
     return tagger ? html`<tagger-view .app=${this}></tagger-view>` : html`<explain-view .app=${this}></explain-view>`;

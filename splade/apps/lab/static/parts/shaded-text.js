@@ -17,7 +17,8 @@ import { chunks, pieces } from "../core/segments.js";
  * @property {number} utf16_end
  * @property {string} className How it is drawn.
  * @property {string} said What is said of it beside its letters.
- * @property {string} [badge] What stands behind it. */
+ * @property {string} [badge] What stands behind it.
+ * @property {string} [joined] How the gap up to the next word is drawn, where it belongs to the same thing. */
 
 /** Chunks drawn at once. */
 const AT_ONCE = 2;
@@ -73,13 +74,13 @@ export class ShadedText extends Element {
 
   /** @param {import("../core/segments.js").Piece<Mark>[]} chunk @param {number} i */
   #chunk(chunk, i) {
-    if (this.#drawn.has(i)) return html`<span>${chunk.map((piece) => this.#piece(piece))}</span>`;
+    if (this.#drawn.has(i)) return html`<span>${chunk.map((piece, i) => this.#piece(piece, chunk[i - 1]?.word?.joined))}</span>`;
     return html`<span class="unseen" data-chunk=${i}>${chunk.map((piece) => piece.text).join("")}</span>`;
   }
 
-  /** @param {import("../core/segments.js").Piece<Mark>} piece */
-  #piece({ text, word }) {
-    if (!word) return text;
+  /** @param {import("../core/segments.js").Piece<Mark>} piece @param {string} [joined] */
+  #piece({ text, word }, joined) {
+    if (!word) return joined ? html`<span class=${joined}>${text}</span>` : text;
     const { number, className, said, badge } = word;
     return html`<span class="word ${className}" role="button" data-number=${number} title=${said}
       tabindex=${number === this.#current ? 0 : -1} aria-pressed=${number === this.#selected} aria-label=${`${text}, ${said}`}>${text}</span>${badge ? html`<small class="badge">${badge}</small>` : nothing}`;

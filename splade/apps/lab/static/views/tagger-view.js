@@ -110,13 +110,11 @@ export class TaggerView extends View {
   #text(tagged, selected) {
     const ends = new Map(tagged.entities.map((one) => [one.words[one.words.length - 1], one]));
     const within = new Map(tagged.entities.flatMap((one) => one.words.map((number, i) => [number, i === 0])));
-    const marks = tagged.words.map((one, i) => {
-      const { number, utf16_start, tag, probability } = one;
+    const marks = tagged.words.map(({ number, utf16_start, utf16_end, tag, probability }) => {
       const entity = ends.get(number);
       const inside = within.has(number);
-      const classes = inside ? `entity ${within.get(number) ? "first" : ""} ${entity ? "last" : ""}` : "";
-      const end = inside && !entity ? tagged.words[i + 1]?.utf16_start ?? one.utf16_end : one.utf16_end;
-      return { number, utf16_start, utf16_end: end, className: classes, said: `${tag} ${share(probability)}`, badge: entity?.type };
+      const className = inside ? `entity ${within.get(number) ? "first" : ""} ${entity ? "last" : ""}` : "";
+      return { number, utf16_start, utf16_end, className, said: `${tag} ${share(probability)}`, badge: entity?.type, joined: inside && !entity ? "entity" : "" };
     });
     const choose = (/** @type {number} */ number) => this.app.go(selected === null ? {} : { word: number, target: "" });
     return html`<shaded-text .shown=${{ text: tagged.text, words: marks, selected, choose }}></shaded-text>`;
