@@ -55,7 +55,7 @@ function line(row, shown, end, compared) {
     <th scope="row">${name(row, shown)}</th>
     <td class="drawn">${bar}</td>
     ${compared ? html`<td class="n was">${number(before, shown.raw)}</td>` : nothing}
-    <td class=${`n value ${sign(now.units)}`}>${number(now, shown.raw)}</td>
+    <td class=${`n value ${sign(shown.raw ? now.score : now.units)}`}>${number(now, shown.raw)}</td>
     <td class="n total">${row.kind === "logit" ? nothing : total(row, shown)}</td>
   </tr>`;
 }
@@ -65,9 +65,9 @@ function scaled(cell) {
   return cell && { from: cell.from / UNIT, to: cell.to / UNIT };
 }
 
-/** @param {number} units */
-function sign(units) {
-  return units > 0 ? "plus" : units < 0 ? "minus" : "";
+/** @param {number} number */
+function sign(number) {
+  return number > 0 ? "plus" : number < 0 ? "minus" : "";
 }
 
 /** @param {import("../core/sums.js").Cell | null} cell @param {boolean} whole */
@@ -114,8 +114,8 @@ function behind(row, shown, compared) {
   const found = tokenRows(tokensOf(row), cell.units);
   const columns = compared ? 5 : 4;
   if (!found.length) {
-    return html`<tr class="behind"><td class="action"></td><td colspan=${columns - 1}><span class="note">${row.key.startsWith("token") ? "A token of the vocabulary." : "No token speaks at this word."}</span>
-      ${row.key.startsWith("token") ? shutButton(row.name, shown) : nothing}</td></tr>`;
+    const isToken = row.key.startsWith("token");
+    return html`<tr class="behind"><td class="whole" colspan=${columns}>${isToken ? shutButton(row.name, shown) : html`<span class="note">No token speaks at this word.</span>`}</td></tr>`;
   }
   return found.map(
     (one) => html`<tr class="behind">

@@ -104,7 +104,7 @@ function effects(shown) {
   return html`<p class="outcome" role="status">${effect.flipped || before !== after
       ? html`The decision changes from <b><bdi>${before}</bdi></b> to <b><bdi>${after}</bdi></b>.`
       : html`The decision stays <b><bdi>${after}</bdi></b>.`}
-      <span class="note">${answer.head_only ? "The head alone was asked; the text was not read again." : "The text was read again."}</span></p>
+      <span class="note">${deletes ? "The model has read what is left of the text." : "The head alone was asked; the text was not read again."}</span></p>
     <table class="effect"><caption>What it does to the logits</caption>
       <thead><tr><td></td>${labels.map((label) => html`<th scope="col" class="n"><bdi>${label}</bdi></th>`)}</tr></thead>
       <tbody>${rows.map(([name, meaning, i]) => html`<tr class=${i === 4 ? "logit" : ""}><th scope="row">${name}${meaning ? html`<small>${meaning}</small>` : nothing}</th>

@@ -59,10 +59,11 @@ export class TaggerView extends View {
       const sum = known ?? find(await explain(model, text, target, word), word);
       return { tagged, after: null, answer: null, word, sum, sumAfter: null, removals };
     }
-    const answer = await suppress(model, text, target, removals, word);
+    const label = target || tagged.words[word]?.tag || ""; // the same logit before and after
+    const answer = await suppress(model, text, label, removals, word);
     const deleted = new Set(removals.filter((one) => one.operation === "delete").map((one) => Number(one.what)));
     const moved = word - [...deleted].filter((one) => one < word).length;
-    const left = deleted.has(word) ? null : find(answer.after, moved) ?? find(await explain(model, answer.shorter ?? text, target, moved), moved);
+    const left = deleted.has(word) ? null : find(answer.after, moved) ?? find(await explain(model, answer.shorter ?? text, label, moved), moved);
     return { tagged, after: answer.after, answer, word, sum: find(answer.before, word), sumAfter: left, removals };
   }
 
