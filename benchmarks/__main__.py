@@ -15,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cold, encode, explain, projection, training, whole
+from benchmarks import cold, encode, explain, projection, serve, training, whole
 from benchmarks.measure import Result
 from splade.errors import LexicalSAEError
 
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Callable[..., list[Result]]] = {
     "training": training.run,
     "encode": encode.run,
     "explain": explain.run,
+    "serve": serve.run,
     "cold": cold.run,
     "whole": whole.run,
 }

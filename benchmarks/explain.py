@@ -7,6 +7,7 @@ text are given fewer texts, and seconds are compared a text; each reads in batch
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -47,14 +48,21 @@ def sentences(count: int) -> tuple[str, ...]:
     return tuple(texts[:: max(1, len(texts) // count)][:count])
 
 
-def build(texts: tuple[str, ...], way: str, backbone: str = "minilm") -> Work:
-    """One way of answering for some texts, by an untrained model with calibrated thresholds."""
+def untrained(texts: Sequence[str], backbone: str, **settings: Any) -> LexicalSAE:
+    """A model that lights as many tokens of a text as a trained one; `settings` go to `ModelConfig`."""
     torch.manual_seed(0)
     network, tokenizer = Backbone.from_name(backbone)
-    config = ModelConfig(name=backbone, support=["neighbourhood"])
+    config = ModelConfig(name=backbone, support=["neighbourhood"], **settings)
     model = LexicalSAE(network, tokenizer, ["no", "yes"], config, max_length=64).eval()
     encoded = encode_texts(texts, tokenizer, model.max_length)
     model.calibrate([collate(encoded, range(min(BATCH, len(texts))), tokenizer.pad_token_id)], ACTIVE / INITIAL_DENSITY)
+    return model
+
+
+def build(texts: tuple[str, ...], way: str, backbone: str = "minilm") -> Work:
+    """One way of answering for some texts, by an untrained model with calibrated thresholds."""
+    model = untrained(texts, backbone)
+    tokenizer = model.tokenizer
     if way in (PREDICT, EXPLAIN):
         answer = predict if way == PREDICT else explain
 

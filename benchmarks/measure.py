@@ -14,8 +14,8 @@ import signal
 import statistics
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -149,6 +149,17 @@ def once(rivals: Sequence[Rival]) -> dict[str, Measurement]:
             seconds, growth, peak, facts = process.ask("memory")
         measurements[rival.name] = Measurement(rival.name, [seconds], growth, peak, facts)
     return measurements
+
+
+@contextmanager
+def measuring(rival: Rival) -> Iterator[_Process]:
+    """A rival, ready in its process, for a benchmark that takes turns of its own: `.ask("time")` gives seconds."""
+    _check_system()
+    with _Process(rival) as process:
+        process.answer()
+        for _ in range(WARM_UP):
+            process.ask("time")
+        yield process
 
 
 def _check_system() -> None:

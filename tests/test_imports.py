@@ -122,3 +122,33 @@ def _at_run_time(path: Path) -> set[str]:
             named = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name for name in named if name in every} or {node.module}
     return {name for name in found if name in every}
+
+
+def test_only_the_server_needs_the_libraries_of_the_server() -> None:
+    """They are an extra: whoever does not serve need not install them."""
+    extra = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
+    needing = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+        if name.split(".")[0] in extra
+    }
+    assert needing and {name for name in needing if not name.startswith("apps/server/")} == set()
+
+
+def test_commands_load_the_server_only_when_it_is_asked_for() -> None:
+    above = {
+        module
+        for module, path in modules().items()
+        if part_of(module) not in ("apps", "splade")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("splade.apps")
+    }
+    assert above == set()

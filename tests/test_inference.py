@@ -65,6 +65,9 @@ def assert_exact(explanation: Explanation) -> None:
     assert math.fsum(t.score for t in explanation.tokens) + explanation.bias == pytest.approx(logit, abs=1e-4)
     assert math.fsum(w.score for w in explanation.words) + explanation.bias == pytest.approx(logit, abs=1e-4)
     assert explanation.check() <= 1e-4
+    for word in explanation.words:
+        assert math.fsum(score for _, score in word.parts) == pytest.approx(word.score, abs=1e-4)
+        assert {name for name, _ in word.parts} == set(word.tokens)
 
 
 @pytest.mark.parametrize("support", SUPPORTS)

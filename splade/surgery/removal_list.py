@@ -12,8 +12,6 @@ from splade.data.files import read_file
 from splade.errors import ConfigError
 from splade.surgery.targets import read_words
 
-KEYS = ("shut", "silence")
-
 
 @dataclass(frozen=True)
 class RemovalList:
@@ -34,16 +32,15 @@ def read_removals(path: Path) -> RemovalList:
         found: Any = json.loads(content)
     except ValueError as error:
         raise ConfigError(f"The file {path} is no JSON ({error}); save the list in the Lab again.") from None
-    listed = [found.get(key, []) for key in KEYS] if isinstance(found, dict) else []
-    if not listed or not all(isinstance(one, list) and all(_is_target(each) for each in one) for one in listed):
+    shut, silence = (found.get(key, []) for key in ("shut", "silence")) if isinstance(found, dict) else (None, None)
+    if not _is_list_of(shut, str | int) or not _is_list_of(silence, str):
         raise ConfigError(
             f'The file {path} is no list of removals; {{"shut": ["wooden"], "silence": ["film"]}} was expected.'
         )
-    shut, silence = listed
     if not shut and not silence:
         raise ConfigError(f"The file {path} removes nothing; name a token to shut or a word to silence.")
-    return RemovalList(shut, [str(one) for one in silence])
+    return RemovalList(list(shut), list(silence))
 
 
-def _is_target(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+def _is_list_of(value: Any, kind: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kind) and not isinstance(one, bool) for one in value)

@@ -23,6 +23,9 @@ TITLE = "Lexical-SAE"
 SUMMARY = "Text classifiers and taggers whose every prediction is, exactly, a short sum of named words."
 SCHEMA, SCHEMA_PAGE = "/openapi.json", "/docs"
 
+SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""What the framework tells OpenTelemetry of requests, whose bodies hold texts: nothing."""
+
 
 def create_app(server: Server, access: Access) -> FastAPI:
     """The application of a server, which it starts and ends with its own."""
@@ -33,7 +36,15 @@ def create_app(server: Server, access: Access) -> FastAPI:
         yield
         await run_in_threadpool(server.drain)
 
-    app = FastAPI(title=TITLE, version=__version__, lifespan=life, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title=TITLE,
+        version=__version__,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        telemetry=SILENT,
+    )
     app.state.server = server
     for part in (routes, about_routes, probe_routes):
         app.include_router(part.router)

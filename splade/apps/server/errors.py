@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from splade.apps.server.requests import KEYS
@@ -19,9 +20,6 @@ from splade.errors import ConfigError, DataError, nearest, shown
 from splade.utils.one_line import one_line
 
 log = logging.getLogger(__name__)
-
-TOO_LONG = ("string_too_long", "too_long")
-"""What pydantic calls more than there may be."""
 
 WHOLE = "The body"
 """What has no name of its own."""
@@ -82,9 +80,9 @@ def install(app: FastAPI) -> None:
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         return refusal_of(error).response()
 
-    async def refuse_plain(_: Request, error: Exception) -> JSONResponse:
+    async def refuse_plain(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        return _named(error).response()
+        return _named(error, request).response()
 
     async def refuse_invalid(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
@@ -95,17 +93,26 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, refuse_invalid)
 
 
-def _named(error: HTTPException) -> Refusal:
+def _named(error: HTTPException, request: Request) -> Refusal:
     """The framework's own refusals, in words."""
     if isinstance(error, Refusal):
         return error
     if error.status_code == HTTPStatus.NOT_FOUND:
         return Refusal(404, "not_found", "There is nothing here; what there is says /docs.")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "")
+        allowed = ", ".join(_methods(request, (error.headers or {}).get("Allow", "")))
         said = f"This is asked with {allowed}, not so; what there is says /docs."
-        return Refusal(405, "method_not_allowed", said, error.headers)
+        return Refusal(405, "method_not_allowed", said, {"Allow": allowed})
     return Refusal(error.status_code, "invalid_request", "The request could not be read; see /docs.", error.headers)
+
+
+def _methods(request: Request, named: str) -> list[str]:
+    """What a path can be asked with: several routes may share it, and the framework names the first alone."""
+    paths = request.app.openapi()["paths"]
+    matching = [path for path in paths if compile_path(path)[0].match(request.url.path)]
+    if not matching:  # a file
+        return [named]
+    return sorted(method.upper() for method in paths[max(matching, key=len)])  # {name}:predict is not a {name}
 
 
 def _first_of(error: RequestValidationError) -> Refusal:
@@ -119,8 +126,6 @@ def _first_of(error: RequestValidationError) -> Refusal:
     if kind == "extra_forbidden":
         return invalid(f"There is no key {shown(str(place[-1]))} here; leave it out.{nearest(str(place[-1]), KEYS)}")
     said = str(problem["msg"]).removeprefix("Value error, ")
-    if kind in TOO_LONG:
-        return too_large(f"{name} is too long: {_lower(said)}.")
     return invalid(f"{name} is wrong: {_lower(said)}.")
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from splade.apps.server.limits import MOST_CHARACTERS, MOST_REMOVED, MOST_TEXTS
+
+
+def _whole(value: Any) -> Any:
+    """To JSON 3.0 is a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
 
 Text = Annotated[str, StringConstraints(strict=True, max_length=MOST_CHARACTERS)]
 Name = Annotated[str, StringConstraints(strict=True, max_length=1_000)]
 """Of a model, a label, a token or a word."""
 Words = Annotated[list[Text], Field(max_length=MOST_CHARACTERS // 2)]
-Number = Annotated[int, Field(strict=True, ge=0, le=MOST_CHARACTERS)]
+Number = Annotated[int, Field(strict=True, ge=0, le=MOST_CHARACTERS), BeforeValidator(_whole)]
 """Of a word in a text."""
-Column = Annotated[StrictInt, Field(ge=0, lt=2**31)]
+Column = Annotated[int, Field(strict=True, ge=0, lt=2**31), BeforeValidator(_whole)]
 """A token by its number."""
 
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS)]
@@ -23,7 +29,7 @@ Sentences = Annotated[list[Sentence], Field(min_length=1, max_length=MOST_TEXTS)
 
 
 def _few(most: int) -> Any:
-    return Annotated[int, Field(strict=True, ge=1, le=most)]
+    return Annotated[int, Field(strict=True, ge=1, le=most), BeforeValidator(_whole)]
 
 
 class Asked(BaseModel):

@@ -43,6 +43,13 @@ class ServedModel:
     run: Run
     survey: Survey
 
+    @classmethod
+    def plain(cls, name: str, model: LexicalSAE, most_bytes: int) -> ServedModel:
+        """A model that comes from no folder, and has no run."""
+        run = Run(reason="The model comes from no folder.")
+        survey = Survey.without("The model comes from no folder, so that nothing says what its test texts are.", run)
+        return cls(name, RememberingModel(model, most_bytes), _about(name, model, run), run, survey)
+
     @property
     def brief(self) -> Json:
         """An entry of `/models`."""
@@ -131,25 +138,34 @@ def load(name: str, folder: Path, precision: Precision, most_bytes: int, *, data
     check_model_folder(folder)
     model = LexicalSAE.from_pretrained(folder)
     run = Run.beside(folder)
-    about = {
+    about = _about(name, model, run)
+    model.config = replace(model.config, dtype=precision)  # of the products in what is answered; no weight changes
+    about["precision"] = _precision(model)
+    survey = (
+        Survey.of(model, folder, run) if data else Survey.without("The server was told to show no test texts.", run)
+    )
+    return ServedModel(name, RememberingModel(model, most_bytes), about, run, survey)
+
+
+def _about(name: str, model: LexicalSAE, run: Run) -> Json:
+    """The answer of `/model`."""
+    return {
         "name": name,
         "task": model.task,
         "labels": list(model.labels),
         "max_length": model.max_length,
         "hash": model_hash(model),
-        "precision": "",
+        "precision": _precision(model),
         "vocabulary": model.vocab_size,
         "settings": {key: _plain(getattr(model.config, key)) for key in SHOWN_SETTINGS},
         "removed": {"tokens": list(model.suppressed_words), "words": list(model.silenced_words)},
         "record": _record(model),
         "run": run.to_json(),
     }
-    model.config = replace(model.config, dtype=precision)  # of the products in what is answered; no weight changes
-    about["precision"] = str(model.precision).removeprefix("torch.")
-    survey = (
-        Survey.of(model, folder, run) if data else Survey.without("The server was told to show no test texts.", run)
-    )
-    return ServedModel(name, RememberingModel(model, most_bytes), about, run, survey)
+
+
+def _precision(model: LexicalSAE) -> str:
+    return str(model.precision).removeprefix("torch.")
 
 
 def _plain(value: Any) -> Any:

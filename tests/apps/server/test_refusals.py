@@ -80,7 +80,7 @@ def test_a_body_that_is_not_declared_as_json(client: TestClient, kind: str | Non
         ("GET", "/../../etc/passwd", 404, "not_found", ""),
         ("GET", "/%2e%2e/%2e%2e/etc/passwd", 404, "not_found", ""),
         ("GET", "/predict", 405, "method_not_allowed", "POST"),
-        ("DELETE", "/words", 405, "method_not_allowed", ""),
+        ("DELETE", "/words", 405, "method_not_allowed", "GET, POST"),
         ("POST", "/health", 405, "method_not_allowed", "GET"),
         ("POST", "/", 404, "not_found", ""),
         ("GET", "/model?model=none", 404, "unknown_model", "words"),
@@ -109,7 +109,7 @@ def test_limits_are_refusals_that_name_them(served: list[ServedModel]) -> None:
         check_refusal(unsaid, 413, "too_large", "MB")
         many = {"texts": ["a very good film"] * 20}
         check_refusal(client.post("/predict", json=many), 413, "too_large", "50 is the most")
-        check_refusal(client.post("/predict", json={"texts": [""] * 65}), 413, "too_large", "64")
+        check_refusal(client.post("/predict", json={"texts": [""] * 65}), 422, "invalid_request", "64")
         assert client.post("/predict", json={"texts": ["a very good film"] * 3}).is_success
 
 
