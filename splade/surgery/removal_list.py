@@ -32,14 +32,15 @@ def read_removals(path: Path) -> RemovalList:
         found: Any = json.loads(content)
     except ValueError as error:
         raise ConfigError(f"The file {path} is no JSON ({error}); save the list in the Lab again.") from None
-    shut, silence = (found.get(key, []) for key in ("shut", "silence")) if isinstance(found, dict) else (None, None)
+    listed: dict[str, Any] = found if isinstance(found, dict) else {"shut": None}
+    shut, silence = listed.get("shut", []), listed.get("silence", [])
     if not _is_list_of(shut, str | int) or not _is_list_of(silence, str):
         raise ConfigError(
             f'The file {path} is no list of removals; {{"shut": ["wooden"], "silence": ["film"]}} was expected.'
         )
     if not shut and not silence:
         raise ConfigError(f"The file {path} removes nothing; name a token to shut or a word to silence.")
-    return RemovalList(list(shut), list(silence))
+    return RemovalList(shut, silence)
 
 
 def _is_list_of(value: Any, kind: Any) -> bool:

@@ -15,7 +15,8 @@ from tests.builders import toy_reviews
 
 TEXTS = 200
 
-READ, SHOW = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("read.js", "show.js"))
+SCRIPTS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("read.js", "show.js")]
+READ, SHOW = (script.strip().rstrip(";") for script in SCRIPTS)
 """Scripts that read the page."""
 
 

@@ -146,14 +146,19 @@ export class App extends Element {
 
   template() {
     return html`
-      <a class="skip" href="#main" @click=${(/** @type {Event} */ event) => { event.preventDefault(); /** @type {HTMLElement | null} */ (this.querySelector("main"))?.focus(); }}>To the content</a>
+      <a class="skip" href="#main" @click=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        /** @type {HTMLElement | null} */ (this.querySelector("main"))?.focus();
+      }}>To the content</a>
       <header>
         <h1><span class="mark" aria-hidden="true">\u03a3</span>Lexical-SAE <span>Lab</span></h1>
         ${this.models.length ? [this.#nav(), this.#models()] : nothing}
       </header>
-      <main id="main" tabindex="-1">${this.#locked ? this.#keyForm() : this.#error ? problem(this.#error) : this.about ? this.#shown() : waiting(true)}</main>
+      <main id="main" tabindex="-1">${this.#locked ? this.#keyForm() : this.#error ? problem(this.#error) : this.about
+        ? this.#shown() : waiting(true)}</main>
       <p class="said" role="status">${this.#said}</p>
-      <footer><p>Every logit on this page is exactly the sum of what stands above it. Texts stay between this page and its server; a link holds its text after the \u201c#\u201d, which no browser sends.</p></footer>`;
+      <footer><p>Every logit on this page is exactly the sum of what stands above it. Texts stay between this page and
+        its server; a link holds its text after the \u201c#\u201d, which no browser sends.</p></footer>`;
   }
 
   #nav() {
@@ -162,7 +167,9 @@ export class App extends Element {
     const views = Object.entries(NAMES).filter(([key]) => key !== "compare" || !tagger); // sums of classes are compared
     return html`<nav aria-label="Views">${views.map(([key, name]) => {
       const fragment = writePlace({ ...this.place, view: key, query: "" });
-      return html`<a href=${fragment} aria-current=${key === view || (key === "explain" && !views.some(([each]) => each === view)) ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this.#follow(event, key)}>${key === "explain" && tagger ? "Tagger" : name}</a>`;
+      return html`<a href=${fragment} aria-current=${key === view || (key === "explain" && !views.some(([each]) => each === view))
+        ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this.#follow(event, key)}>${key === "explain" && tagger
+          ? "Tagger" : name}</a>`;
     })}</nav>`;
   }
 
@@ -176,9 +183,16 @@ export class App extends Element {
   #models() {
     if (this.models.length < 2) return html`<p class="model">${this.model.name}</p>`;
     const choose = (/** @type {Event} */ event) =>
-      this.go({ model: /** @type {HTMLSelectElement} */ (event.target).value, target: "", removals: [], word: null, query: "" });
+      this.go({
+        model: /** @type {HTMLSelectElement} */ (event.target).value,
+        target: "",
+        removals: [],
+        word: null,
+        query: "",
+      });
     return html`<label class="model"><span class="hidden">Model</span><select @change=${choose}>
-      ${this.models.map((one) => html`<option value=${one.name} ?selected=${one === this.model}>${one.name}</option>`)}</select></label>`;
+      ${this.models.map((one) => html`<option value=${one.name}
+        ?selected=${one === this.model}>${one.name}</option>`)}</select></label>`;
   }
 
   #keyForm() {
@@ -189,7 +203,8 @@ export class App extends Element {
       this.#start();
     };
     return html`<form class="key" @submit=${submit}><label for="key">This server asks for its API key</label>
-      <div class="box"><input id="key" type="password" autocomplete="off" required><button type="submit" class="primary">Use it</button></div>
+      <div class="box"><input id="key" type="password" autocomplete="off" required><button type="submit"
+        class="primary">Use it</button></div>
       <p class="note">It is kept until this tab is closed.</p></form>`;
   }
 

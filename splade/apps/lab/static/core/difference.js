@@ -28,13 +28,23 @@ export function differenceRows(first, second, shown) {
   const differences = new Map(other.map((part) => [part.key, part.score]));
   for (const [key, score] of scores) differences.set(key, (differences.get(key) ?? 0) - score);
   const size = (/** @type {Part} */ part) => Math.abs(differences.get(part.key) ?? 0);
-  const most = [...one, ...other.filter((part) => !scores.has(part.key))].sort((a, b) => size(b) - size(a)).slice(0, shown);
+  const most = [...one, ...other.filter((part) => !scores.has(part.key))]
+    .sort((a, b) => size(b) - size(a))
+    .slice(0, shown);
   const keys = new Set(most.filter((part) => size(part) > 0).map((part) => part.key));
-  const folded = (/** @type {Part[]} */ parts) => [...parts.filter((part) => keys.has(part.key)), ...rest(parts.filter((part) => !keys.has(part.key)))];
+  const folded = (/** @type {Part[]} */ parts) => [
+    ...parts.filter((part) => keys.has(part.key)),
+    ...rest(parts.filter((part) => !keys.has(part.key))),
+  ];
   const rows = sumRows(second, folded(other), first, folded(one), Infinity);
   const order = new Map([...keys].map((key, i) => [key, i]));
-  const place = (/** @type {import("./sums.js").Row} */ row) => (row.kind === "part" ? order.get(row.key) ?? order.size : { bias: -1, rest: order.size, gap: order.size + 1, logit: order.size + 2 }[row.kind]);
-  return rows.sort((a, b) => place(a) - place(b)).map((row) => ({ ...row, difference: row.now.units - (row.before?.units ?? 0) }));
+  const place = (/** @type {import("./sums.js").Row} */ row) =>
+    row.kind === "part"
+      ? (order.get(row.key) ?? order.size)
+      : { bias: -1, rest: order.size, gap: order.size + 1, logit: order.size + 2 }[row.kind];
+  return rows
+    .sort((a, b) => place(a) - place(b))
+    .map((row) => ({ ...row, difference: row.now.units - (row.before?.units ?? 0) }));
 }
 
 /** @param {Part[]} parts @returns {Part[]} */
@@ -47,7 +57,10 @@ function rest(parts) {
 /** Whether two sums have the same labels, so that one can be taken from the other.
  * @param {Explanation} first @param {Explanation} second */
 export function comparable(first, second) {
-  return first.target === second.target && Object.keys(first.logits).sort().join("\n") === Object.keys(second.logits).sort().join("\n");
+  return (
+    first.target === second.target &&
+    Object.keys(first.logits).sort().join("\n") === Object.keys(second.logits).sort().join("\n")
+  );
 }
 
 /** Where a scale must end to hold all differences, in units of the logit. @param {{difference: number}[]} rows */

@@ -56,7 +56,11 @@ export function raw(number) {
  * @returns {Map<string, string>} */
 export function percentages(probabilities) {
   const names = Object.keys(probabilities);
-  const tenths = roundToSum(names.map((name) => probabilities[name]), 1000, 1000);
+  const tenths = roundToSum(
+    names.map((name) => probabilities[name]),
+    1000,
+    1000,
+  );
   return new Map(names.map((name, i) => [name, percent(tenths[i])]));
 }
 

@@ -12,7 +12,15 @@ const OPERATIONS = ["shut", "silence", "delete"];
 
 /** @type {Place} */
 export const START = {
-  view: "explain", model: "", text: null, other: "", against: "", target: "", word: null, removals: [], query: "",
+  view: "explain",
+  model: "",
+  text: null,
+  other: "",
+  against: "",
+  target: "",
+  word: null,
+  removals: [],
+  query: "",
 };
 
 /** @param {string} fragment With or without its "#". @returns {Place} */

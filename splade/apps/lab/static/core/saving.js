@@ -5,7 +5,9 @@
  * @param {import("./types.js").Removal[]} removals @param {string} model */
 export function removalList(removals, model) {
   /** @param {string} operation */
-  const listed = (operation) => [...new Set(removals.filter((one) => one.operation === operation).map((one) => one.what))];
+  const listed = (operation) => [
+    ...new Set(removals.filter((one) => one.operation === operation).map((one) => one.what)),
+  ];
   return `${JSON.stringify({ model, shut: listed("shut"), silence: listed("silence") }, null, 2)}\n`;
 }
 

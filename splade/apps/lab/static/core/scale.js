@@ -25,7 +25,9 @@ export function endFor(number) {
  * @param {number | null} usual */
 export function shadesFor(usual) {
   if (!usual) return USUAL;
-  return FULL.reduce((nearest, one) => (Math.abs(Math.log(one / usual)) < Math.abs(Math.log(nearest / usual)) ? one : nearest));
+  return FULL.reduce((nearest, one) =>
+    Math.abs(Math.log(one / usual)) < Math.abs(Math.log(nearest / usual)) ? one : nearest,
+  );
 }
 
 /** The lower ends of the shades, in units of the logit.

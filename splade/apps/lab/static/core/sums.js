@@ -66,7 +66,12 @@ export function sumRows(sum, parts, sumBefore = null, partsBefore = [], shown = 
   const kept = ordered.filter((one, i) => one.size > 0 && i < shown).map((one) => one.key);
   const folded = ordered.slice(kept.length).map((one) => one.key);
   /** @type {(sum: Sum, of: Map<string, Part>) => Cell[]} */
-  const cells = (one, of) => columnCells(one, kept.map((key) => of.get(key)?.score ?? 0), folded.map((key) => of.get(key)?.score ?? 0));
+  const cells = (one, of) =>
+    columnCells(
+      one,
+      kept.map((key) => of.get(key)?.score ?? 0),
+      folded.map((key) => of.get(key)?.score ?? 0),
+    );
   const column = cells(sum, now);
   const columnBefore = sumBefore && cells(sumBefore, before);
   /** @type {Row[]} */
@@ -80,7 +85,13 @@ export function sumRows(sum, parts, sumBefore = null, partsBefore = [], shown = 
   };
   add("bias", "bias", sum.constant_bias ? "prior" : "bias");
   for (const key of kept) add("part", key, (before.get(key) ?? now.get(key))?.name ?? "");
-  if (folded.length) add("rest", "rest", `${folded.length} ${kept.length ? "more " : ""}${noun}${folded.length > 1 ? "s" : ""}`, folded.length);
+  if (folded.length)
+    add(
+      "rest",
+      "rest",
+      `${folded.length} ${kept.length ? "more " : ""}${noun}${folded.length > 1 ? "s" : ""}`,
+      folded.length,
+    );
   const last = column.length - 1;
   const gaps = column[last - 1].score !== 0 || (columnBefore && columnBefore[last - 1].score !== 0);
   if (gaps) add("gap", "gap", "not accounted for");
@@ -136,7 +147,12 @@ export function tokenRows(tokens, units, shown = 8) {
   const scores = kept.map((one) => one.score);
   if (folded.length) scores.push(folded.reduce((sum, one) => sum + one.score, 0));
   const printed = roundToSum(scores, units);
-  return scores.map((score, i) => ({ token: kept[i]?.token ?? null, count: kept[i] ? 1 : folded.length, score, units: printed[i] }));
+  return scores.map((score, i) => ({
+    token: kept[i]?.token ?? null,
+    count: kept[i] ? 1 : folded.length,
+    score,
+    units: printed[i],
+  }));
 }
 
 /** The numbers that words had before some were deleted; null: no word, or one that was not there.

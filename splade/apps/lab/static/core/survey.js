@@ -23,7 +23,8 @@ export class SurveyView extends View {
       (/** @type {T} */ answer) => {
         take(answer);
         const { available, done } = answer.survey;
-        if (available && !done && this.isConnected) this.#timer = setTimeout(() => this.follow(path, body, take), PAUSE);
+        if (available && !done && this.isConnected)
+          this.#timer = setTimeout(() => this.follow(path, body, take), PAUSE);
       },
     );
   }

@@ -23,11 +23,16 @@ export function asking({ id, label, text, action, busy, examples, submit }) {
     submit(value());
   };
   const others = examples.filter((one) => one !== text);
-  return html`<form class="asking" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); submit(value()); }}>
+  return html`<form class="asking" @submit=${(/** @type {Event} */ event) => {
+    event.preventDefault();
+    submit(value());
+  }}>
     <label for=${id}>${label}</label>
-    <div class="box"><textarea id=${id} rows="2" dir="auto" spellcheck="false" autocomplete="off" .value=${text} @keydown=${press}></textarea>
+    <div class="box"><textarea id=${id} rows="2" dir="auto" spellcheck="false" autocomplete="off" .value=${text}
+      @keydown=${press}></textarea>
     ${action ? html`<button type="submit" class="primary" aria-busy=${busy}>${action}</button>` : nothing}</div>
-    ${others.length ? html`<p class="examples"><span>Or try</span>${others.map((one) => html`<button type="button" class="quiet" @click=${() => submit(one)}><bdi>${cut(one)}</bdi></button>`)}</p>` : nothing}
+    ${others.length ? html`<p class="examples"><span>Or try</span>${others.map((one) => html`<button type="button"
+      class="quiet" @click=${() => submit(one)}><bdi>${cut(one)}</bdi></button>`)}</p>` : nothing}
   </form>`;
 }
 

@@ -25,7 +25,8 @@ export function runningBar(from, to, end, before = null, kind = "") {
     ${moved ? box(before.from, before.to, end, "was", before.to >= before.from) : nothing}
     ${box(from, to, end, colour, to >= from)}
     <line class="step" x1=${percent(across(to, end))} x2=${percent(across(to, end))} y1="50%" y2="100%"></line>
-    <line class="step" x1=${percent(across(from, end))} x2=${percent(across(from, end))} y1="0" y2=${kind === "total" ? "0" : "50%"}></line>
+    <line class="step" x1=${percent(across(from, end))} x2=${percent(across(from, end))} y1="0" y2=${kind === "total"
+      ? "0" : "50%"}></line>
   </svg>`;
 }
 
@@ -34,7 +35,8 @@ function box(from, to, end, colour, right) {
   const [a, b] = [across(from, end), across(to, end)];
   const width = Math.abs(b - a);
   if (width === 0) return svg``;
-  return svg`<rect class=${`${colour} ${right ? "right" : "left"}`} x=${percent(Math.min(a, b))} width=${percent(Math.max(width, 0.5))} y="22%" height="56%" rx="1"></rect>`;
+  return svg`<rect class=${`${colour} ${right ? "right" : "left"}`} x=${percent(Math.min(a, b))}
+    width=${percent(Math.max(width, 0.5))} y="22%" height="56%" rx="1"></rect>`;
 }
 
 /** A bar from zero, with a whisker of one spread on either side.
@@ -52,7 +54,8 @@ export function plainBar(value, end, spread = 0) {
 export function upwardBar(value, end) {
   return html`<svg class="bar" aria-hidden="true" focusable="false">
     <line class="zero" x1="0" x2="0" y1="0" y2="100%"></line>
-    <rect class="plus" x="0" width=${percent(Math.max(0.5, Math.min(100, (100 * value) / end)))} y="22%" height="56%" rx="1"></rect>
+    <rect class="plus" x="0" width=${percent(Math.max(0.5, Math.min(100, (100 * value) / end)))} y="22%" height="56%"
+      rx="1"></rect>
   </svg>`;
 }
 

@@ -74,7 +74,8 @@ export class ShadedText extends Element {
 
   /** @param {import("../core/segments.js").Piece<Mark>[]} chunk @param {number} i */
   #chunk(chunk, i) {
-    if (this.#drawn.has(i)) return html`<span>${chunk.map((piece, i) => this.#piece(piece, chunk[i - 1]?.word?.joined))}</span>`;
+    if (this.#drawn.has(i))
+      return html`<span>${chunk.map((piece, i) => this.#piece(piece, chunk[i - 1]?.word?.joined))}</span>`;
     return html`<span class="unseen" data-chunk=${i}>${chunk.map((piece) => piece.text).join("")}</span>`;
   }
 
@@ -88,7 +89,9 @@ export class ShadedText extends Element {
 
   /** @param {IntersectionObserverEntry[]} seen */
   #see(seen) {
-    const numbers = seen.filter((one) => one.isIntersecting).map((one) => Number(/** @type {HTMLElement} */ (one.target).dataset.chunk));
+    const numbers = seen
+      .filter((one) => one.isIntersecting)
+      .map((one) => Number(/** @type {HTMLElement} */ (one.target).dataset.chunk));
     if (!numbers.length) return;
     for (const number of numbers) this.#drawn.add(number);
     this.draw();

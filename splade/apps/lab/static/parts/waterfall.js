@@ -24,7 +24,9 @@ const UNIT = 10 ** DECIMALS;
 
 /** Where the scale of the bars ends: the same before and after. @param {Row[]} rows */
 export function scaleOf(rows) {
-  const ends = rows.flatMap((row) => [row.now, row.before ?? row.now]).flatMap((cell) => [Math.abs(cell.from), Math.abs(cell.to)]);
+  const ends = rows
+    .flatMap((row) => [row.now, row.before ?? row.now])
+    .flatMap((cell) => [Math.abs(cell.from), Math.abs(cell.to)]);
   return Math.max(1, endFor(Math.max(...ends) / UNIT));
 }
 
@@ -42,7 +44,8 @@ export function waterfall(shown) {
       <th scope="col" class="n">${compared ? "now" : "adds"}</th>
       <th scope="col" class="n total">total</th>
     </tr></thead>
-    <tbody>${rows.map((row) => [line(row, shown, end, compared), row.key === shown.open ? behind(row, shown, compared) : nothing])}</tbody>
+    <tbody>${rows.map((row) => [line(row, shown, end, compared), row.key === shown.open ? behind(row, shown, compared)
+      : nothing])}</tbody>
   </table>`;
 }
 
@@ -50,7 +53,10 @@ export function waterfall(shown) {
 function line(row, shown, end, compared) {
   const { now, before } = row;
   const changed = before && before.units !== now.units;
-  const bar = row.kind === "logit" ? runningBar(0, now.to / UNIT, end, scaled(before), "total") : runningBar(now.from / UNIT, now.to / UNIT, end, scaled(before));
+  const bar =
+    row.kind === "logit"
+      ? runningBar(0, now.to / UNIT, end, scaled(before), "total")
+      : runningBar(now.from / UNIT, now.to / UNIT, end, scaled(before));
   return html`<tr class=${`${row.kind} ${changed ? "changed" : ""}`} data-key=${row.key}>
     <th scope="row">${name(row, shown)}</th>
     <td class="drawn">${bar}</td>
@@ -86,12 +92,15 @@ function total(row, shown) {
 
 /** @param {Row} row @param {Shown} shown */
 function name(row, shown) {
-  if (row.kind === "rest") return html`<button type="button" class="open more" @click=${shown.more}>${row.name}</button>`;
-  if (row.kind !== "part" || !row.part && !row.partBefore) return html`<span class="plain"><bdi>${row.name}</bdi></span>`;
+  if (row.kind === "rest")
+    return html`<button type="button" class="open more" @click=${shown.more}>${row.name}</button>`;
+  if (row.kind !== "part" || (!row.part && !row.partBefore))
+    return html`<span class="plain"><bdi>${row.name}</bdi></span>`;
   const openable = tokensOf(row).length > 0 || (row.part ?? row.partBefore)?.number !== null || shown.shut;
   if (!openable) return html`<bdi>${row.name}</bdi>`;
   const open = row.key === shown.open;
-  return html`<button type="button" class="open" aria-expanded=${open} @click=${() => shown.choose(row)}>${arrow(row)}<bdi>${row.name}</bdi></button>`;
+  return html`<button type="button" class="open" aria-expanded=${open}
+    @click=${() => shown.choose(row)}>${arrow(row)}<bdi>${row.name}</bdi></button>`;
 }
 
 /** Of a tagger: where a word stands, seen from the explained one. @param {Row} row */
@@ -104,7 +113,7 @@ function arrow(row) {
 
 /** @param {Row} row */
 function tokensOf(row) {
-  return row.part?.tokens.length ? row.part.tokens : row.partBefore?.tokens ?? [];
+  return row.part?.tokens.length ? row.part.tokens : (row.partBefore?.tokens ?? []);
 }
 
 /** The tokens behind a row: those that speak now, else those that did. @param {Row} row @param {Shown} shown @param {boolean} compared */
@@ -115,7 +124,8 @@ function behind(row, shown, compared) {
   const columns = compared ? 5 : 4;
   if (!found.length) {
     const isToken = row.key.startsWith("token");
-    return html`<tr class="behind"><td class="whole" colspan=${columns}>${isToken ? shutButton(row.name, shown) : html`<span class="note">No token speaks at this word.</span>`}</td></tr>`;
+    return html`<tr class="behind"><td class="whole" colspan=${columns}>${isToken ? shutButton(row.name, shown)
+      : html`<span class="note">No token speaks at this word.</span>`}</td></tr>`;
   }
   return found.map(
     (one) => html`<tr class="behind">
@@ -138,5 +148,6 @@ function shutButton(token, shown) {
   const { shut } = shown;
   if (!shut || token === "(not a word)") return nothing;
   if (shown.shutTokens.has(token)) return html`<span class="note">shut</span>`;
-  return html`<button type="button" class="small" @click=${() => shut(token)}>Shut token<span class="hidden"> ${token}</span></button>`;
+  return html`<button type="button" class="small" @click=${() => shut(token)}>Shut token<span class="hidden">
+    ${token}</span></button>`;
 }

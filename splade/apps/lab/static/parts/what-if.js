@@ -28,8 +28,12 @@ const LABELS = 2;
 export function whatIf(shown) {
   return html`<section class="what-if" aria-label="What if">
     <h3>What if it were not there?</h3>
-    ${shown.selected ? chosen(shown, shown.selected) : html`<p class="note">Choose a word, in the text or in the table, and take it away: you see what
-      it had added, and what the model says instead.</p>`}
+    ${
+      shown.selected
+        ? chosen(shown, shown.selected)
+        : html`<p class="note">Choose a word, in the text or in the table, and take it away: you see what
+      it had added, and what the model says instead.</p>`
+    }
     ${shown.removals.length ? [list(shown), effects(shown)] : nothing}
   </section>`;
 }
@@ -41,14 +45,29 @@ function chosen(shown, word) {
   const deleted = has("delete", String(word.number));
   const tokens = word.tokens.filter((one) => one.token !== "(not a word)").slice(0, 4);
   return html`<div class="chosen">
-    <p class="about"><b><bdi>${word.word}</bdi></b> <span class="n">${rounded(word.score)}</span> to <bdi>${shown.target}</bdi></p>
+    <p class="about"><b><bdi>${word.word}</bdi></b> <span class="n">${rounded(word.score)}</span> to
+      <bdi>${shown.target}</bdi></p>
     <dl class="ways">
-      ${way("Silence the word", has("silence", word.word), () => shown.remove({ operation: "silence", what: word.word }),
-        "Nothing speaks for it, wherever it stands. The model still reads it.")}
-      ${way("Delete it from the text", deleted, () => shown.remove({ operation: "delete", what: String(word.number) }),
-        "The model reads the text without it: other words may say something else.")}
-      ${tokens.length ? html`<div><dt class="tokens">${tokens.map(({ token }) => html`<button type="button" ?disabled=${has("shut", token)} @click=${() => shown.remove({ operation: "shut", what: token })}>Shut \u201c<bdi>${token}</bdi>\u201d</button>`)}</dt>
-        <dd>The vocabulary token fires nowhere, at whatever word. Its neighbours may still speak here.</dd></div>` : nothing}
+      ${way(
+        "Silence the word",
+        has("silence", word.word),
+        () => shown.remove({ operation: "silence", what: word.word }),
+        "Nothing speaks for it, wherever it stands. The model still reads it.",
+      )}
+      ${way(
+        "Delete it from the text",
+        deleted,
+        () => shown.remove({ operation: "delete", what: String(word.number) }),
+        "The model reads the text without it: other words may say something else.",
+      )}
+      ${
+        tokens.length
+          ? html`<div><dt class="tokens">${tokens.map(({ token }) => html`<button type="button"
+            ?disabled=${has("shut", token)} @click=${() => shown.remove({ operation: "shut", what: token })}>Shut
+              \u201c<bdi>${token}</bdi>\u201d</button>`)}</dt>
+        <dd>The vocabulary token fires nowhere, at whatever word. Its neighbours may still speak here.</dd></div>`
+          : nothing
+      }
     </dl></div>`;
 }
 
@@ -71,18 +90,29 @@ function list(shown) {
   const unmatched = answer?.unmatched.map((one) => one.asked) ?? [];
   const save = () => download("removals.json", removalList(removals, shown.model), "application/json");
   return html`<ol class="removals" aria-label="Removed">
-      ${removals.map((one, i) => html`<li>${phrase(one, shown.words)}<button type="button" class="restore" @click=${() => shown.restore(i)}
-        aria-label=${`Take back: ${one.what}`}>\u00d7</button></li>`)}
+      ${removals.map(
+        (
+          one,
+          i,
+        ) => html`<li>${phrase(one, shown.words)}<button type="button" class="restore" @click=${() => shown.restore(i)}
+        aria-label=${`Take back: ${one.what}`}>\u00d7</button></li>`,
+      )}
     </ol>
-    ${unmatched.length ? html`<p class="note">The model has no token for ${unmatched.map((one) => `\u201c${one}\u201d`).join(", ")}; nothing was removed for it.</p>` : nothing}
+    ${unmatched.length ? html`<p class="note">The model has no token for
+      ${unmatched.map((one) => `\u201c${one}\u201d`).join(", ")}; nothing was removed for it.</p>` : nothing}
     <p class="actions">
       <button type="button" class="undo" @click=${shown.undo}>Undo</button>
       ${removals.length > 1 ? html`<button type="button" class="quiet" @click=${shown.clear}>Take all back</button>` : nothing}
       <button type="button" class="quiet" @click=${shown.copyLink}>Copy link</button>
       ${lasting ? html`<button type="button" class="quiet save" @click=${save}>Save the list</button>` : nothing}
     </p>
-    ${lasting ? html`<details class="lasting"><summary>Remove for good</summary><p class="note">The list, saved, makes another model; on its record is what was removed, when and why.</p>
-      <pre tabindex="0">lexical-sae suppress --file removals.json --model MODEL --output WITHOUT</pre></details>` : nothing}`;
+    ${
+      lasting
+        ? html`<details class="lasting"><summary>Remove for good</summary><p class="note">The list, saved, makes another
+          model; on its record is what was removed, when and why.</p>
+      <pre tabindex="0">lexical-sae suppress --file removals.json --model MODEL --output WITHOUT</pre></details>`
+        : nothing
+    }`;
 }
 
 /** What the removals do to the logits, in parts that add up as printed. @param {Shown} shown */
@@ -101,14 +131,24 @@ function effects(shown) {
     ["mask part", "the words that are left weigh differently", 3],
     ["now", "", 4],
   ];
-  return html`<p class="outcome" role="status">${effect.flipped || before !== after
+  return html`<p class="outcome" role="status">${
+    effect.flipped || before !== after
       ? html`The decision changes from <b><bdi>${before}</bdi></b> to <b><bdi>${after}</bdi></b>.`
-      : html`The decision stays <b><bdi>${after}</bdi></b>.`}
-      <span class="note">${deletes ? "The model has read what is left of the text." : "The head alone was asked; the text was not read again."}</span></p>
+      : html`The decision stays <b><bdi>${after}</bdi></b>.`
+  }
+      <span class="note">${deletes ? "The model has read what is left of the text."
+        : "The head alone was asked; the text was not read again."}</span></p>
     <table class="effect"><caption>What it does to the logits</caption>
       <thead><tr><td></td>${labels.map((label) => html`<th scope="col" class="n"><bdi>${label}</bdi></th>`)}</tr></thead>
-      <tbody>${rows.map(([name, meaning, i]) => html`<tr class=${i === 4 ? "logit" : ""}><th scope="row">${name}${meaning ? html`<small>${meaning}</small>` : nothing}</th>
-        ${columns.map((one) => html`<td class="n">${one[Number(i)]}</td>`)}</tr>`)}</tbody>
+      <tbody>${rows.map(
+        ([
+          name,
+          meaning,
+          i,
+        ]) => html`<tr class=${i === 4 ? "logit" : ""}><th scope="row">${name}${meaning
+          ? html`<small>${meaning}</small>` : nothing}</th>
+        ${columns.map((one) => html`<td class="n">${one[Number(i)]}</td>`)}</tr>`,
+      )}</tbody>
     </table>`;
 }
 
@@ -118,5 +158,7 @@ function column(change, whole) {
   const numbers = [change.deletion, change.direct, change.mask];
   const parts = roundToSum(numbers, last - first);
   const shown = [first, ...parts, last];
-  return [change.before, ...numbers, change.after].map((one, i) => html`<data value=${String(one)}>${whole ? atFull(one) : signed(shown[i])}</data>`);
+  return [change.before, ...numbers, change.after].map(
+    (one, i) => html`<data value=${String(one)}>${whole ? atFull(one) : signed(shown[i])}</data>`,
+  );
 }

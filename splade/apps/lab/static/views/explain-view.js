@@ -52,7 +52,8 @@ export class ExplainView extends View {
 
   /** @param {string} text @param {Removal[]} removals @param {any} answer */
   #take(text, removals, answer) {
-    if (this.result?.text !== text || this.result.before.target !== (answer.before ?? answer).target) this.#shown = SHOWN;
+    if (this.result?.text !== text || this.result.before.target !== (answer.before ?? answer).target)
+      this.#shown = SHOWN;
     if (this.result?.text !== text) this.choose(null);
     this.result = removals.length
       ? { text, before: answer.before, after: answer.after, answer, removals }
@@ -62,7 +63,9 @@ export class ExplainView extends View {
   draw() {
     super.draw();
     if (!this.#focus || this.busy) return;
-    const element = /** @type {HTMLElement | null} */ (this.querySelector(this.#focus) ?? this.querySelector(".verdict"));
+    const element = /** @type {HTMLElement | null} */ (
+      this.querySelector(this.#focus) ?? this.querySelector(".verdict")
+    );
     this.#focus = "";
     element?.focus();
   }
@@ -71,8 +74,13 @@ export class ExplainView extends View {
     const result = this.result;
     return html`
       ${asking({
-        id: "text", label: "A text to explain", text: this.place.text ?? "", action: "Explain", busy: this.busy,
-        examples: this.app.examples().slice(0, 4), submit: (text) => this.ask(text),
+        id: "text",
+        label: "A text to explain",
+        text: this.place.text ?? "",
+        action: "Explain",
+        busy: this.busy,
+        examples: this.app.examples().slice(0, 4),
+        submit: (text) => this.ask(text),
       })}
       ${problem(this.error)}
       ${result && !this.error ? this.#shownResult(result) : waiting(this.busy)}`;
@@ -94,14 +102,26 @@ export class ExplainView extends View {
       <div class="read">
         ${verdict(now, after && before)}
         <shaded-text .shown=${{
-          text: result.text, words: this.#marks(result, numbers, deleted), selected: this.selected, choose: this.#chooseWord,
+          text: result.text,
+          words: this.#marks(result, numbers, deleted),
+          selected: this.selected,
+          choose: this.#chooseWord,
         }}></shaded-text>
         ${legend(this.app.scale, now.target)}
         ${this.#notes(now)}
       </div>
       <div class="columns">
         ${this.#whatIf(result, numbers)}
-        ${classes(now, after && before, this.#allClasses, (target) => this.app.go({ target }), () => { this.#allClasses = true; this.update(); })}
+        ${classes(
+          now,
+          after && before,
+          this.#allClasses,
+          (target) => this.app.go({ target }),
+          () => {
+            this.#allClasses = true;
+            this.update();
+          },
+        )}
         <section class="sum" aria-label="The sum">${this.#sum(result, numbers)}</section>
       </div>
     </article>`;
@@ -110,16 +130,24 @@ export class ExplainView extends View {
   /** @param {Explanation} now */
   #notes(now) {
     const longest = this.app.model.max_length;
-    return html`${now.truncated ? html`<p class="note">The text is longer than the ${longest} pieces that the model reads: its end has no say.</p>` : nothing}
-      ${now.active_tokens === 0 ? html`<p class="note">No word says anything here: only the ${now.constant_bias ? "prior" : "bias"} speaks.</p>` : nothing}`;
+    return html`${now.truncated ? html`<p class="note">The text is longer than the ${longest} pieces that the model
+      reads: its end has no say.</p>` : nothing}
+      ${now.active_tokens === 0 ? html`<p class="note">No word says anything here: only the ${now.constant_bias
+        ? "prior" : "bias"} speaks.</p>` : nothing}`;
   }
 
   /** @param {Result} result @param {(number | null)[]} numbers @param {Set<number>} deleted */
   #marks(result, numbers, deleted) {
-    const silenced = new Set(result.removals.filter((one) => one.operation === "silence").map((one) => one.what.toLowerCase()));
+    const silenced = new Set(
+      result.removals.filter((one) => one.operation === "silence").map((one) => one.what.toLowerCase()),
+    );
     const scores = new Map((result.after ?? result.before).words.map((word, i) => [numbers[i], word.score]));
     return result.before.words.flatMap((word) => {
-      const gone = deleted.has(Number(word.number)) ? "deleted" : silenced.has(word.word.toLowerCase()) ? "silenced" : "";
+      const gone = deleted.has(Number(word.number))
+        ? "deleted"
+        : silenced.has(word.word.toLowerCase())
+          ? "silenced"
+          : "";
       return markOf(word, scores.get(word.number) ?? 0, this.app.scale, gone);
     });
   }
@@ -131,10 +159,21 @@ export class ExplainView extends View {
     const parts = words ? wordParts(now, numbers) : tokenParts(now);
     const partsBefore = after ? (words ? wordParts(before) : tokenParts(before)) : [];
     const rows = sumRows(now, parts, after && before, partsBefore, this.#shown, this.#by);
-    return html`${sumOptions(this.#by, this.#raw, (by) => this.#show({ by }), (raw) => this.#show({ raw }))}
+    return html`${sumOptions(
+      this.#by,
+      this.#raw,
+      (by) => this.#show({ by }),
+      (raw) => this.#show({ raw }),
+    )}
       ${waterfall({
-        rows, raw: this.#raw, open: this.open, noun: this.#by, caption: caption(now, after !== null),
-        choose: (row) => this.#chooseRow(row), more: () => this.#show({ more: true }), shut: (token) => this.takeAway({ operation: "shut", what: token }),
+        rows,
+        raw: this.#raw,
+        open: this.open,
+        noun: this.#by,
+        caption: caption(now, after !== null),
+        choose: (row) => this.#chooseRow(row),
+        more: () => this.#show({ more: true }),
+        shut: (token) => this.takeAway({ operation: "shut", what: token }),
         shutTokens: new Set(removals.filter((one) => one.operation === "shut").map((one) => one.what)),
       })}`;
   }
@@ -155,10 +194,26 @@ export class ExplainView extends View {
     const now = after && at >= 0 ? after.words[at] : undefined;
     return whatIf({
       selected: selected
-        ? { number: Number(selected.number), word: selected.word, score: after ? now?.score ?? 0 : selected.score, tokens: now?.tokens.length ? now.tokens : selected.tokens }
+        ? {
+            number: Number(selected.number),
+            word: selected.word,
+            score: after ? (now?.score ?? 0) : selected.score,
+            tokens: now?.tokens.length ? now.tokens : selected.tokens,
+          }
         : null,
-      target: before.target, removals, answer, effect: answer?.effects[0] ?? null, model: this.app.model.name, raw: this.#raw,
-      words: new Map(removals.flatMap((one) => (one.operation === "delete" ? before.words.filter((word) => word.number === Number(one.what)) : [])).map((word) => [Number(word.number), word.word])),
+      target: before.target,
+      removals,
+      answer,
+      effect: answer?.effects[0] ?? null,
+      model: this.app.model.name,
+      raw: this.#raw,
+      words: new Map(
+        removals
+          .flatMap((one) =>
+            one.operation === "delete" ? before.words.filter((word) => word.number === Number(one.what)) : [],
+          )
+          .map((word) => [Number(word.number), word.word]),
+      ),
       remove: (removal) => this.takeAway(removal),
       restore: (index) => this.#restore(removals.filter((_, i) => i !== index)),
       undo: () => this.#restore(removals.slice(0, -1)),
@@ -210,10 +265,23 @@ export class ExplainView extends View {
     const strongest = words.reduce((most, word) => (word.score > most.score ? word : most), words[0]);
     if (!strongest) return nothing;
     return guide({
-      label: before.label, strongest: strongest.word, chosen: this.selected !== null, removed: this.place.removals.length > 0,
-      choose: () => { this.choose(strongest.number); this.#focus = ".guide button.primary"; },
-      silence: () => { this.takeAway({ operation: "silence", what: strongest.word }); this.#focus = ".guide button.primary"; },
-      close: () => { this.app.endGuide(); this.#focus = "#text"; this.update(); },
+      label: before.label,
+      strongest: strongest.word,
+      chosen: this.selected !== null,
+      removed: this.place.removals.length > 0,
+      choose: () => {
+        this.choose(strongest.number);
+        this.#focus = ".guide button.primary";
+      },
+      silence: () => {
+        this.takeAway({ operation: "silence", what: strongest.word });
+        this.#focus = ".guide button.primary";
+      },
+      close: () => {
+        this.app.endGuide();
+        this.#focus = "#text";
+        this.update();
+      },
     });
   }
 }

@@ -43,7 +43,11 @@ export class TaggerView extends View {
   moved() {
     const { text } = this.place;
     if (text === null) this.app.go({ text: this.app.examples()[0] }, { replace: true });
-    else this.load(() => this.#ask(text), (result) => this.#take(result));
+    else
+      this.load(
+        () => this.#ask(text),
+        (result) => this.#take(result),
+      );
   }
 
   /** @param {string} text @returns {Promise<Result>} */
@@ -53,7 +57,8 @@ export class TaggerView extends View {
     /** @type {TaggedText} */
     const tagged = await explain(model, text, "");
     const word = this.place.word ?? tagged.entities[0]?.words[0] ?? 0;
-    const find = (/** @type {TaggedText} */ of, /** @type {number} */ number) => of.explained.find((one) => one.number === number) ?? null;
+    const find = (/** @type {TaggedText} */ of, /** @type {number} */ number) =>
+      of.explained.find((one) => one.number === number) ?? null;
     if (!removals.length) {
       const known = target ? null : find(tagged, word);
       const sum = known ?? find(await explain(model, text, target, word), word);
@@ -63,7 +68,9 @@ export class TaggerView extends View {
     const answer = await suppress(model, text, label, removals, word);
     const deleted = new Set(removals.filter((one) => one.operation === "delete").map((one) => Number(one.what)));
     const moved = word - [...deleted].filter((one) => one < word).length;
-    const left = deleted.has(word) ? null : find(answer.after, moved) ?? find(await explain(model, answer.shorter ?? text, label, moved), moved);
+    const left = deleted.has(word)
+      ? null
+      : (find(answer.after, moved) ?? find(await explain(model, answer.shorter ?? text, label, moved), moved));
     return { tagged, after: answer.after, answer, word, sum: find(answer.before, word), sumAfter: left, removals };
   }
 
@@ -87,7 +94,12 @@ export class TaggerView extends View {
     const result = this.result;
     return html`
       ${asking({
-        id: "text", label: "A text to tag", text: this.place.text ?? "", action: "Tag", busy: this.busy, examples: this.app.examples().slice(0, 4),
+        id: "text",
+        label: "A text to tag",
+        text: this.place.text ?? "",
+        action: "Tag",
+        busy: this.busy,
+        examples: this.app.examples().slice(0, 4),
         submit: (text) => this.app.go({ text, removals: [], target: "", word: null }),
       })}
       ${problem(this.error)}
@@ -101,8 +113,13 @@ export class TaggerView extends View {
     return html`<article class="result" aria-busy=${this.busy}>
       ${this.#text(tagged, word)}
       ${after ? html`<p class="note">With the words taken away:</p>${this.#text(after, null)}` : nothing}
-      ${tagged.words.length ? html`<p class="note">${entities.entities.length ? "Choose a word, in an entity or not, for the sum behind its tag." : "No entity is found; choose any word for the sum behind its tag."}</p>`
-        : html`<p class="note">There is no word to tag.</p>`}
+      ${
+        tagged.words.length
+          ? html`<p class="note">${entities.entities.length
+            ? "Choose a word, in an entity or not, for the sum behind its tag."
+              : "No entity is found; choose any word for the sum behind its tag."}</p>`
+          : html`<p class="note">There is no word to tag.</p>`
+      }
       ${sum ? this.#explained(result, sum) : nothing}
     </article>`;
   }
@@ -115,7 +132,15 @@ export class TaggerView extends View {
       const entity = ends.get(number);
       const inside = within.has(number);
       const className = inside ? `entity ${within.get(number) ? "first" : ""} ${entity ? "last" : ""}` : "";
-      return { number, utf16_start, utf16_end, className, said: `${tag} ${share(probability)}`, badge: entity?.type, joined: inside && !entity ? "entity" : "" };
+      return {
+        number,
+        utf16_start,
+        utf16_end,
+        className,
+        said: `${tag} ${share(probability)}`,
+        badge: entity?.type,
+        joined: inside && !entity ? "entity" : "",
+      };
     });
     const choose = (/** @type {number} */ number) => this.app.go(selected === null ? {} : { word: number, target: "" });
     return html`<shaded-text .shown=${{ text: tagged.text, words: marks, selected, choose }}></shaded-text>`;
@@ -126,11 +151,21 @@ export class TaggerView extends View {
     const { tagged, sumAfter, word, removals } = result;
     const now = sumAfter ?? sum;
     const gone = removals.length > 0 && !sumAfter;
-    return html`<h2 class="verdict" tabindex="-1"><bdi>${tagged.words[word]?.word}</bdi> <span class="n">${gone ? "deleted" : now.label}</span>
+    return html`<h2 class="verdict" tabindex="-1"><bdi>${tagged.words[word]?.word}</bdi> <span class="n">${gone
+      ? "deleted" : now.label}</span>
         ${sumAfter ? html`<small>was ${sum.label}</small>` : nothing}</h2>
       <div class="columns">
         ${this.#whatIf(result, sum)}
-        ${classes(now, sumAfter && sum, this.#all, (target) => this.app.go({ target, word }), () => { this.#all = true; this.update(); })}
+        ${classes(
+          now,
+          sumAfter && sum,
+          this.#all,
+          (target) => this.app.go({ target, word }),
+          () => {
+            this.#all = true;
+            this.update();
+          },
+        )}
         <section class="sum" aria-label="The sum">${this.#sum(sum, sumAfter, removals, word)}</section>
       </div>`;
   }
@@ -140,17 +175,44 @@ export class TaggerView extends View {
     const now = after ?? sum;
     const by = this.#by ?? (sum.words.length > 1 ? "word" : "token");
     /** Words by where they stand seen from the explained one, which deleting others does not change for the nearest. */
-    const parts = (/** @type {Sum} */ one) => (by === "token" ? tokenParts(one) : wordParts(one).map((part) => ({ ...part, key: `word ${part.offset} ${part.name}`, number: part.number === null ? null : word + part.offset })));
+    const parts = (/** @type {Sum} */ one) =>
+      by === "token"
+        ? tokenParts(one)
+        : wordParts(one).map((part) => ({
+            ...part,
+            key: `word ${part.offset} ${part.name}`,
+            number: part.number === null ? null : word + part.offset,
+          }));
     const rows = sumRows(now, parts(now), after && sum, after ? parts(sum) : [], this.#shown, by);
-    return html`${sumOptions(by, this.#raw, (one) => { this.#by = one; this.#open = null; this.update(); }, (raw) => { this.#raw = raw; this.update(); })}
+    return html`${sumOptions(
+      by,
+      this.#raw,
+      (one) => {
+        this.#by = one;
+        this.#open = null;
+        this.update();
+      },
+      (raw) => {
+        this.#raw = raw;
+        this.update();
+      },
+    )}
       ${waterfall({
-        rows, raw: this.#raw, open: this.#open, noun: by, caption: `Why the logit of ${now.target} is what it is${after ? " now, and what it was before" : ": all of it"}.`,
+        rows,
+        raw: this.#raw,
+        open: this.#open,
+        noun: by,
+        caption: `Why the logit of ${now.target} is what it is${after ? " now, and what it was before" : ": all of it"}.`,
         choose: (row) => {
           this.#open = row.key === this.#open ? null : row.key;
-          this.#chosen = this.#open && by === "word" ? (row.part ?? row.partBefore)?.number ?? null : null;
+          this.#chosen = this.#open && by === "word" ? ((row.part ?? row.partBefore)?.number ?? null) : null;
           this.update();
         },
-        more: () => { this.#shown += 50; this.update(); }, shut: (token) => this.#takeAway({ operation: "shut", what: token }),
+        more: () => {
+          this.#shown += 50;
+          this.update();
+        },
+        shut: (token) => this.#takeAway({ operation: "shut", what: token }),
         shutTokens: new Set(removals.filter((one) => one.operation === "shut").map((one) => one.what)),
       })}`;
   }
@@ -162,8 +224,13 @@ export class TaggerView extends View {
     const own = (sumAfter ?? sum).words.find((each) => (each.offset ?? 0) === number - word);
     return whatIf({
       selected: one ? { number, word: one.word, score: own?.score ?? 0, tokens: own?.tokens ?? [] } : null,
-      target: sum.target, removals, answer, effect: answer?.effects.find((each) => each.number === word) ?? null,
-      words: new Map(tagged.words.map((each) => [each.number, each.word])), model: this.app.model.name, raw: this.#raw,
+      target: sum.target,
+      removals,
+      answer,
+      effect: answer?.effects.find((each) => each.number === word) ?? null,
+      words: new Map(tagged.words.map((each) => [each.number, each.word])),
+      model: this.app.model.name,
+      raw: this.#raw,
       remove: (removal) => this.#takeAway(removal),
       restore: (index) => this.#restore(removals.filter((_, i) => i !== index)),
       undo: () => this.#restore(removals.slice(0, -1)),
