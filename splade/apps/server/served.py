@@ -145,9 +145,7 @@ def load(name: str, folder: Path, precision: Precision, most_bytes: int, *, data
     about = _about(name, model, run)
     model.config = replace(model.config, dtype=precision)  # of the products in what is answered; no weight changes
     about["precision"] = _precision(model)
-    survey = (
-        Survey.of(model, folder, run) if data else Survey.without("The server was told to show no test texts.", run)
-    )
+    survey = Survey.of(model, folder, run) if data else Survey.without(NO_DATA, describe(model.task).unit, run)
     return ServedModel(name, RememberingModel(model, most_bytes), about, run, survey)
 
 
