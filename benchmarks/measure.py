@@ -153,12 +153,11 @@ def once(rivals: Sequence[Rival]) -> dict[str, Measurement]:
 
 @contextmanager
 def measuring(rival: Rival) -> Iterator[_Process]:
-    """A rival, ready in its process, for a benchmark that takes turns of its own: `.ask("time")` gives seconds."""
+    """A rival, ready in its process, for a benchmark that takes turns of its own: `.ask("time")` gives seconds. It
+    warms up by itself as it is built."""
     _check_system()
     with _Process(rival) as process:
         process.answer()
-        for _ in range(WARM_UP):
-            process.ask("time")
         yield process
 
 

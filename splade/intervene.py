@@ -1,6 +1,8 @@
 """Surgery on a model, under the name that the user's documents have for it; `splade.surgery` is where it is done."""
 
 from splade.models.removal import Match, Matched, Removal
+from splade.surgery.carriers import Carrier
+from splade.surgery.concepts import Concept, find_concept
 from splade.surgery.data_effect import DataEffect, effect_on_data
 from splade.surgery.deletion import delete_words, deletion_effect
 from splade.surgery.effect import TextEffect, effect_on_texts
@@ -21,9 +23,12 @@ __all__ = [
     "effect_on_data",
     "deletion_effect",
     "delete_words",
+    "find_concept",
     "verify",
     "replay",
     "Account",
+    "Carrier",
+    "Concept",
     "DataEffect",
     "Match",
     "Matched",

@@ -21,6 +21,7 @@ PACKAGE = ROOT / "splade"
 IMPORTED_AS = {
     "concept-erasure": "concept_erasure",
     "eai-sparsify": "sparsify",
+    "prometheus-client": "prometheus_client",
     "pyyaml": "yaml",
     "scikit-learn": "sklearn",
 }
@@ -32,6 +33,7 @@ COMES_WITH = {
     "pandas": "datasets",
     "pyarrow": "datasets",
     "pydantic_core": "pydantic",
+    "starlette": "fastapi",
     "tokenizers": "transformers",
 }
 """Modules that a dependency brings along and speaks the types of."""
@@ -79,15 +81,15 @@ def test_the_version_is_written_once_and_said(project: dict[str, Any]) -> None:
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported(project: dict[str, Any]) -> None:
     declared = {module_of(requirement) for requirement in project["project"]["dependencies"]}
     extras = project["project"]["optional-dependencies"]
-    extra = {module_of(requirement) for name in ("sae", "sign") for requirement in extras[name]}
+    extra = {module_of(requirement) for name in ("sae", "serve", "sign") for requirement in extras[name]}
     assert imported() - declared - COMES_WITH.keys() == extra
     assert declared - imported() == set()
-    assert set(COMES_WITH.values()) <= declared
+    assert set(COMES_WITH.values()) <= declared | extra
 
 
 def test_every_extra_is_of_use(project: dict[str, Any]) -> None:
     """`dev` and `bench` are what `make` installs, `demo` is what the quickstart's figures are read from, `sae` has the
-    autoencoders of a measure on request, `sign` signs the records of removals."""
+    autoencoders of a measure on request, `serve` is the server's, `sign` signs the records of removals."""
     extras = project["project"]["optional-dependencies"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     asked = {name for group in re.findall(r"-e '\.\[([\w,]+)\]'", makefile) for name in group.split(",")}

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 """All commands: `lexical-sae train | evaluate | predict | explain | suppress | serve | record | rehash | study`."""
+=======
+"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | concept | record | rehash | study`."""
+>>>>>>> main
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Annotated
 import typer
 
 from splade import __version__
+from splade.cli.concept import concept
 from splade.cli.console import make_writable
 from splade.cli.evaluate import evaluate
 from splade.cli.explain import explain
@@ -53,7 +58,11 @@ for name, command in {
     "predict": predict,
     "explain": explain,
     "suppress": suppress,
+<<<<<<< HEAD
     "serve": serve,
+=======
+    "concept": concept,
+>>>>>>> main
     "rehash": rehash,
 }.items():
     app.command(name, help=_flowing(command.__doc__))(command)

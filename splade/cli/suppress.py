@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,11 @@ Silenced = Annotated[
     typer.Option("--silence", help="Let nothing speak wherever this word stands in a text. May be repeated."),
 ]
 
+ConceptFile = Annotated[
+    Path | None,
+    typer.Option("--concept", help="Remove what this file of lexical-sae concept (concept.json) says to remove."),
+]
+
 
 @reports_errors
 def suppress(
@@ -42,6 +48,7 @@ def suppress(
         Path | None,
         typer.Option("--file", help="Shut the tokens of the words here, one a line; or a list of the Lab (.json)."),
     ] = None,
+    concept: ConceptFile = None,
     undo: Annotated[bool, flag("--undo", "Restore these instead; without any, all that was removed.")] = False,
     probe: Annotated[
         list[str] | None,
@@ -59,8 +66,10 @@ def suppress(
     Silencing a word lets nothing speak where it stands, though the backbone still reads it. Either is on the model's
     record (surgery.jsonl, a chain of hashes; see lexical-sae record) and its card, and can be undone.
     """
-    if not undo and not any((word, token, silence, file)):
-        raise ConfigError("There is nothing to remove; name a --word, --token or --silence, or a --file of words.")
+    if not undo and not any((word, token, silence, file, concept)):
+        raise ConfigError(
+            "There is nothing to remove; name a --word, --token or --silence, a --file of words, or a --concept."
+        )
     check_model_folder(model)
     check_place(model, output)
     loaded = load(model)
@@ -70,12 +79,19 @@ def suppress(
     numbers = [int(one) if one.isdecimal() and len(one) < LONGEST_NUMBER else one for one in token or []]
     listed = RemovalList([], []) if file is None else read_removals(file)
     tokens: list[str | int] = [*(word or []), *numbers, *listed.shut]
+    silenced, who = [*(silence or []), *listed.silence], account(person, role, reason, purpose)
+    if concept is not None:
+        from splade.surgery.concept_file import read_concept
+
+        found, shut, spoken = read_concept(concept)
+        tokens, silenced = [*tokens, *shut], [*silenced, *spoken]
+        who = replace(who, groups={found.name: {"source": found.source}})
     operate = restore if undo else suppress_token_globally
     matched = operate(
         loaded,
         tokens,
-        [*(silence or []), *listed.silence],
-        account=account(person, role, reason, purpose),
+        silenced,
+        account=who,
         probes=probe or None,
         key=key,
     )

@@ -89,7 +89,7 @@ def read_rows(
         known = np.flatnonzero(labels != UNLABELLED)
         hidden = mean_hidden(encoded.hidden, batch, task).cpu().numpy()
         places = task.example_of_row[batch.places]
-        yield LabelledRows(_as_matrix(state.rows)[known], hidden[known], labels[known], places[known])
+        yield LabelledRows(as_matrix(state.rows)[known], hidden[known], labels[known], places[known])
         advance(len(batch.rows))
 
 
@@ -102,7 +102,8 @@ def mean_hidden(hidden: Tensor, batch: Batch, task: Task) -> Tensor:
     return sums / torch.bincount(row[place], minlength=len(sums)).clamp(min=1)[:, None]
 
 
-def _as_matrix(rows: SparseRows) -> Matrix:
+def as_matrix(rows: SparseRows) -> Matrix:
+    """(R, V) sparse rows as a matrix of scipy."""
     from scipy.sparse import csr_matrix  # slow to load
 
     value, place = rows.value.cpu().numpy(), (rows.row.cpu().numpy(), rows.token.cpu().numpy())

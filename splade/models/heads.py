@@ -152,7 +152,9 @@ class TiedMLP(Head):
         norm = EMBEDDING_NORM if parts.blocks == 1 else EMBEDDING_NORM_OF_BLOCKS
         table = norm * F.normalize(embeddings - embeddings.mean(0), dim=1)
         table = F.pad(table, (0, 0, 0, parts.open_words))  # filled in as these words are met
-        self.register_buffer("words", table.half())  # (V, d): 11 bits place a word well enough
+        # (V, d), in float32: the row of a split word is read anew wherever it is met, and half precision would round
+        # what differs in the last place by the batch around it to what moves a logit by 1e-4.
+        self.register_buffer("words", table)
         self.sense_of = list(parts.sense_of)
         if self.sense_of:  # a further sense is its token's embedding and an offset of its own
             self.offset = nn.Parameter(SENSE_DIFFERENCE * torch.randn(len(self.sense_of), width))
@@ -167,9 +169,9 @@ class TiedMLP(Head):
     def forward(self, rows: SparseRows) -> tuple[Tensor, LinearRegion]:
         words = self.words
         if self.sense_of:
-            words = torch.cat([words.float(), words[self.sense_of].float() + self.offset])
+            words = torch.cat([words, words[self.sense_of] + self.offset])
         tokens, entry = (rows.token % len(words)).unique(return_inverse=True)
-        table = words[tokens].float()  # (U, d)
+        table = words[tokens]  # (U, d)
         # Σ s·(E·A) or (Σ s·E)·A, whichever mixes less
         mix_first = self.blocks == 1 and len(tokens) < rows.num_rows
         table = table @ self.mix if mix_first else table

@@ -161,7 +161,7 @@ class OpenWords(nn.Module):
         whole words gets the sign of 81 % right after it, of 83 % before."""
         _, head, vocabulary = self._owners
         first = torch.tensor([word[0] for word in words], device=rows.device)
-        along = F.normalize(head.words[first].float(), dim=1)  # (n, ·)
+        along = F.normalize(head.words[first], dim=1)  # (n, ·)
         is_word = (vocabulary.whole_word & ~vocabulary.stop).to(rows.device)[first]
         # What a mark follows (*German-owned*) is a word that is meant.
         goes_on = vocabulary.wordlike & ~vocabulary.starts_word
@@ -225,7 +225,7 @@ class OpenWords(nn.Module):
 def _as_long(rows: Tensor, table: Tensor) -> Tensor:
     """`rows` (n, ·) with the length that the rows of `table` have on average: a map that knows less of a word gives a
     shorter row, and how well a word is known says nothing of how much it says."""
-    sample = table[:: max(1, len(table) // 1000)].float()
+    sample = table[:: max(1, len(table) // 1000)]
     return F.normalize(rows, dim=1) * sample.norm(dim=1).mean()
 
 

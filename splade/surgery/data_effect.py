@@ -94,7 +94,7 @@ def effect_on_data(
     kind = TASKS.get(suppressed.task)
     task: Task = kind.from_texts(kind.given(texts).items, suppressed)
     if labels is not None:
-        task.labels = _class_numbers(labels, suppressed.labels, len(task.labels))
+        task.labels = class_numbers(labels, suppressed.labels, len(task.labels))
     return effect_on_task(suppressed, task, labelled=labels is not None, batch_size=batch_size)
 
 
@@ -162,7 +162,7 @@ class _Voices:
         return sorted(found, key=lambda one: (-abs(one.after), one.name))[:MOST_SIBLINGS]
 
 
-def _class_numbers(labels: Sequence[Any], names: Sequence[str], rows: int) -> np.ndarray:
+def class_numbers(labels: Sequence[Any], names: Sequence[str], rows: int) -> np.ndarray:
     """(N,) the classes of all rows; those of a tagger come as a list a text."""
     flat = [one for each in labels for one in ([each] if isinstance(each, str) else each)]
     unknown = [one for one in flat if one not in names]

@@ -61,7 +61,7 @@ def get_top_tokens(
     wanted = list(model.labels) if label is None else [label]
     totals: dict[str, dict[str, list[float]]] = {name: {} for name in wanted}
     for batch, state in read(model, task, batch_size):
-        words = _word_names(model, batch) if of == "words" else None
+        words = word_names(model, batch) if of == "words" else None
         for name in wanted:
             for key, value in _contributions(model, state, model.labels.index(name), words):
                 found = totals[name].setdefault(key, [0.0, 0.0, 0])
@@ -98,7 +98,7 @@ def _contributions(
     yield from ((name, total) for (_, name), total in sums.items())
 
 
-def _word_names(model: LexicalModel, batch: Batch) -> list[str]:
+def word_names(model: LexicalModel, batch: Batch) -> list[str]:
     """(B·L,) the word at each position, in lower case; of what belongs to none, the token's name."""
     vocabulary = model.vocabulary
     words = batch.words if model.encoder.context is not None else None

@@ -54,6 +54,7 @@ def test_help_lists_the_commands() -> None:
         "predict",
         "explain",
         "suppress",
+        "concept",
         "rehash",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))

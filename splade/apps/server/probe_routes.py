@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from splade.apps.server import responses
+from splade.apps.server import about_responses, responses
 from splade.apps.server.batching import draining
 from splade.apps.server.metrics import CONTENT_TYPE
 from splade.apps.server.routes import answers
@@ -13,13 +13,13 @@ from splade.apps.server.server import answered, server_of
 router = APIRouter(responses=responses.REFUSALS, tags=["running it"])
 
 
-@router.get("/health", summary="Alive?", **answers(responses.Health, "It is."))
+@router.get("/health", summary="Alive?", **answers(about_responses.Health, "It is."))
 async def health() -> Response:
     """Answers while the process does."""
     return answered({"status": "alive"})
 
 
-@router.get("/ready", summary="Ready?", **answers(responses.Ready, "It is."))
+@router.get("/ready", summary="Ready?", **answers(about_responses.Ready, "It is."))
 async def ready(request: Request) -> Response:
     """Answers 503 once the server was told to end."""
     server = server_of(request)

@@ -62,6 +62,8 @@ def api_key(file: Path | None) -> str | None:
             raise ConfigError(f"The API key cannot be read from {file} ({said}); name a file that holds it.") from None
         if not key:
             raise ConfigError(f"The file {file} holds no API key; write one into it.")
+    if not key.isascii():
+        raise ConfigError("The API key has characters beyond ASCII, which headers cannot hold; choose another.")
     if key and len(key) < SHORTEST_KEY:
         raise ConfigError(
             f"The API key has {len(key)} characters, and at least {SHORTEST_KEY} are needed; make one with: "

@@ -165,8 +165,8 @@ def _tokens(model: Any, state: CircuitState) -> list[tuple[list[str], np.ndarray
             totals[row][place] = totals[row][place] + score
         else:
             totals[row].append(score)
-    empty = np.zeros((0, len(model.labels)))
-    return [(list(own), np.array(sums) if sums else empty) for own, sums in zip(names, totals, strict=True)]
+    empty = np.zeros((0, len(model.labels)), np.float32)
+    return [(list(own), np.array(sums, np.float32) if sums else empty) for own, sums in zip(names, totals, strict=True)]
 
 
 def _places(why: Explanation) -> dict[str, Place]:

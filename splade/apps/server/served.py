@@ -19,6 +19,7 @@ from splade.models.folder import check_model_folder
 from splade.models.lexical_sae import LexicalSAE
 from splade.surgery.chain import read_chain
 from splade.surgery.fingerprint import model_hash
+from splade.task_description import describe
 from splade.tasks import TASKS
 from splade.utils.cuda import Precision
 
@@ -27,6 +28,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 USUAL_FOLDER = "model"
 """What a run calls the folder of its model, which is then named after the run."""
+
+NO_DATA = "The server was told to show no test texts."
 
 SHOWN_SETTINGS = ("support", "gate", "pooling", "head", "context", "topk_per_position")
 """Those of a model's settings that shape the sum."""
@@ -47,7 +50,8 @@ class ServedModel:
     def plain(cls, name: str, model: LexicalSAE, most_bytes: int) -> ServedModel:
         """A model that comes from no folder, and has no run."""
         run = Run(reason="The model comes from no folder.")
-        survey = Survey.without("The model comes from no folder, so that nothing says what its test texts are.", run)
+        unit = describe(model.task).unit
+        survey = Survey.without("The model comes from no folder, so that it has no test texts.", unit, run)
         return cls(name, RememberingModel(model, most_bytes), _about(name, model, run), run, survey)
 
     @property
@@ -141,9 +145,7 @@ def load(name: str, folder: Path, precision: Precision, most_bytes: int, *, data
     about = _about(name, model, run)
     model.config = replace(model.config, dtype=precision)  # of the products in what is answered; no weight changes
     about["precision"] = _precision(model)
-    survey = (
-        Survey.of(model, folder, run) if data else Survey.without("The server was told to show no test texts.", run)
-    )
+    survey = Survey.of(model, folder, run) if data else Survey.without(NO_DATA, describe(model.task).unit, run)
     return ServedModel(name, RememberingModel(model, most_bytes), about, run, survey)
 
 

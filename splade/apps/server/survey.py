@@ -90,9 +90,9 @@ class Survey:
         return cls(list(model.labels), describe(model.task).unit, run, find, None)
 
     @classmethod
-    def without(cls, reason: str, run: Run) -> Survey:
+    def without(cls, reason: str, unit: str, run: Run) -> Survey:
         """No texts."""
-        return cls([], "text", run, None, reason)
+        return cls([], unit, run, None, reason)
 
     def _load(self, find: Callable[[], Any]) -> None:
         try:

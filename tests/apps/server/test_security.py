@@ -128,6 +128,9 @@ def test_a_key_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch:
     file.write_text("short\n")
     with pytest.raises(ConfigError, match="5 characters"):
         access_for(ServeSettings(key_file=file))
+    file.write_text("ключ" * 8, encoding="utf-8")
+    with pytest.raises(ConfigError, match="beyond ASCII"):
+        access_for(ServeSettings(key_file=file))
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="UTF-8"):
         access_for(ServeSettings(key_file=file))
