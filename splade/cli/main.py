@@ -1,8 +1,6 @@
-<<<<<<< HEAD
-"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | serve | record | rehash | study`."""
-=======
-"""All commands: `lexical-sae train | evaluate | predict | explain | suppress | concept | record | rehash | study`."""
->>>>>>> main
+"""All commands:
+`lexical-sae train | evaluate | predict | explain | suppress | concept | serve | record | rehash | study`.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +56,8 @@ for name, command in {
     "predict": predict,
     "explain": explain,
     "suppress": suppress,
-<<<<<<< HEAD
-    "serve": serve,
-=======
     "concept": concept,
->>>>>>> main
+    "serve": serve,
     "rehash": rehash,
 }.items():
     app.command(name, help=_flowing(command.__doc__))(command)
