@@ -2,6 +2,7 @@
 
 import { html, nothing } from "./vendor/lit-html.js";
 import { ask, Refused, useKey, wellFormed } from "./core/api.js";
+import { examplesOf } from "./core/examples.js";
 import { Element, View } from "./core/element.js";
 import { LONGEST_LINK, readPlace, writePlace } from "./core/place.js";
 import { shadesFor, USUAL } from "./core/scale.js";
@@ -15,12 +16,6 @@ import "./views/words-view.js";
 /** @typedef {import("./core/types.js").Place} Place */
 /** @typedef {import("./core/types.js").ModelEntry} ModelEntry */
 
-/** For models without test texts of their own. */
-const EXAMPLES = {
-  classification: ["The plot is a mess, but the acting is wonderful.", "It is not bad, only a little too long."],
-  tagging: ["Gerry Adams flew from New York to Belfast.", "Ann works for the World Bank in Paris."],
-};
-
 const GUIDED = "lexical-sae-guided";
 
 const NAMES = { explain: "Explain", compare: "Compare", words: "Words", data: "Data and bias" };
@@ -31,6 +26,8 @@ export class App extends Element {
   models = [];
   /** @type {import("./core/types.js").ModelAbout | null} */
   about = null;
+  /** Texts to try. @type {string[]} */
+  examples = [];
   scale = USUAL;
   guided = false;
   #error = "";
@@ -65,8 +62,10 @@ export class App extends Element {
     const { name } = this.model;
     const named = `?model=${encodeURIComponent(name)}`;
     const [about, words] = await Promise.all([ask(`/model${named}`), ask(`/words${named}`)]);
+    const examples = await examplesOf(this.model, words.circuits);
     if (name !== this.model.name) return;
     this.about = about;
+    this.examples = examples;
     this.scale = shadesFor(words.survey.scale);
     this.draw();
     this.#view()?.moved();
@@ -76,12 +75,6 @@ export class App extends Element {
   #view() {
     const shown = this.querySelector("main > *");
     return shown instanceof View ? shown : null;
-  }
-
-  /** Texts to try. @returns {string[]} */
-  examples() {
-    const found = this.about?.examples ?? [];
-    return found.length ? found : EXAMPLES[this.model.task];
   }
 
   /** Go somewhere else, as a link would. @param {Partial<Place>} change @param {{replace?: boolean}} [how] */
@@ -154,8 +147,9 @@ export class App extends Element {
         <h1><span class="mark" aria-hidden="true">\u03a3</span>Lexical-SAE <span>Lab</span></h1>
         ${this.models.length ? [this.#nav(), this.#models()] : nothing}
       </header>
-      <main id="main" tabindex="-1">${this.#locked ? this.#keyForm() : this.#error ? problem(this.#error) : this.about
-        ? this.#shown() : waiting(true)}</main>
+      <main id="main" tabindex="-1">${
+        this.#locked ? this.#keyForm() : this.#error ? problem(this.#error) : this.about ? this.#shown() : waiting(true)
+      }</main>
       <p class="said" role="status">${this.#said}</p>
       <footer><p>Every logit on this page is exactly the sum of what stands above it. Texts stay between this page and
         its server; a link holds its text after the \u201c#\u201d, which no browser sends.</p></footer>`;
@@ -167,9 +161,11 @@ export class App extends Element {
     const views = Object.entries(NAMES).filter(([key]) => key !== "compare" || !tagger); // sums of classes are compared
     return html`<nav aria-label="Views">${views.map(([key, name]) => {
       const fragment = writePlace({ ...this.place, view: key, query: "" });
-      return html`<a href=${fragment} aria-current=${key === view || (key === "explain" && !views.some(([each]) => each === view))
-        ? "page" : nothing} @click=${(/** @type {MouseEvent} */ event) => this.#follow(event, key)}>${key === "explain" && tagger
-          ? "Tagger" : name}</a>`;
+      return html`<a href=${fragment} aria-current=${
+        key === view || (key === "explain" && !views.some(([each]) => each === view)) ? "page" : nothing
+      } @click=${(/** @type {MouseEvent} */ event) => this.#follow(event, key)}>${
+        key === "explain" && tagger ? "Tagger" : name
+      }</a>`;
     })}</nav>`;
   }
 
@@ -191,8 +187,10 @@ export class App extends Element {
         query: "",
       });
     return html`<label class="model"><span class="hidden">Model</span><select @change=${choose}>
-      ${this.models.map((one) => html`<option value=${one.name}
-        ?selected=${one === this.model}>${one.name}</option>`)}</select></label>`;
+      ${this.models.map(
+        (one) => html`<option value=${one.name}
+        ?selected=${one === this.model}>${one.name}</option>`,
+      )}</select></label>`;
   }
 
   #keyForm() {

@@ -92,7 +92,7 @@
  * @property {Figure[]} figures
  * @property {string[]} findings
  *
- * @typedef {ModelEntry & {vocabulary: number, removed: {tokens: string[], words: string[]}, run: Run, examples?: string[]}} ModelAbout
+ * @typedef {ModelEntry & {vocabulary: number, removed: {tokens: string[], words: string[]}, run: Run}} ModelAbout
  *
  * @typedef {object} Survey How far the test texts are read.
  * @property {boolean} available

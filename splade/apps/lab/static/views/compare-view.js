@@ -29,7 +29,7 @@ export class CompareView extends View {
 
   moved() {
     const { text, other, against, target } = this.place;
-    const [first, second] = this.app.examples();
+    const [first, second] = this.app.examples;
     if (text === null || (!other && !against)) {
       this.app.go(
         { text: text ?? first, other: other || (text === second ? first : (second ?? first)) },

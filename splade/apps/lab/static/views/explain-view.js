@@ -40,7 +40,7 @@ export class ExplainView extends View {
   moved() {
     const { text, target, removals } = this.place;
     if (text === null) {
-      this.app.go({ text: this.app.examples()[0] }, { replace: true });
+      this.app.go({ text: this.app.examples[0] }, { replace: true });
       return;
     }
     const model = this.app.model.name;
@@ -79,7 +79,7 @@ export class ExplainView extends View {
         text: this.place.text ?? "",
         action: "Explain",
         busy: this.busy,
-        examples: this.app.examples().slice(0, 4),
+        examples: this.app.examples.slice(0, 4),
         submit: (text) => this.ask(text),
       })}
       ${problem(this.error)}

@@ -42,7 +42,7 @@ export class TaggerView extends View {
 
   moved() {
     const { text } = this.place;
-    if (text === null) this.app.go({ text: this.app.examples()[0] }, { replace: true });
+    if (text === null) this.app.go({ text: this.app.examples[0] }, { replace: true });
     else
       this.load(
         () => this.#ask(text),
@@ -99,7 +99,7 @@ export class TaggerView extends View {
         text: this.place.text ?? "",
         action: "Tag",
         busy: this.busy,
-        examples: this.app.examples().slice(0, 4),
+        examples: this.app.examples.slice(0, 4),
         submit: (text) => this.app.go({ text, removals: [], target: "", word: null }),
       })}
       ${problem(this.error)}
