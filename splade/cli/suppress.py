@@ -87,14 +87,7 @@ def suppress(
         tokens, silenced = [*tokens, *shut], [*silenced, *spoken]
         who = replace(who, groups={found.name: {"source": found.source}})
     operate = restore if undo else suppress_token_globally
-    matched = operate(
-        loaded,
-        tokens,
-        silenced,
-        account=who,
-        probes=probe or None,
-        key=key,
-    )
+    matched = operate(loaded, tokens, silenced, account=who, probes=probe or None, key=key)
     save(loaded, output)
     for sentence in matched.sentences(restored=undo):
         print(one_line(sentence))

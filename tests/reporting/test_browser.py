@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from splade.reporting.report import write_report
-from tests.browser import open_browser
 from tests.reporting.builders import build_explanation, build_history, build_results
 
 WIDTHS = (1280, 360)
@@ -38,12 +36,6 @@ CONTRASTS = """() => {
   }
   return found;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from splade.apps.server.limits import MEGABYTE
 from splade.apps.server.served import load
 from splade.apps.server.server import Server
 from tests.apps.server.test_process import eventually, post, running
-from tests.browser import open_browser
 from tests.builders import build_model
 from tests.runs import ToyRun
 
@@ -80,12 +79,6 @@ def lab_server(toy_run: ToyRun, toy_tagger: ToyRun, tmp_path_factory: pytest.Tem
 
 def _is_reading(survey: dict[str, Any]) -> bool:
     return bool(survey["available"] and not survey["done"])
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture
