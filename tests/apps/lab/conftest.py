@@ -64,7 +64,7 @@ class Lab:
             self.faults.append(f"asked of another: {url}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab_server(toy_run: ToyRun, toy_tagger: ToyRun, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a server of `reviews` (the default), `names` (a tagger) and `three` (classes)."""
     folder: Path = tmp_path_factory.mktemp("three")
