@@ -221,9 +221,9 @@ def test_whole_trainings_are_done_only_when_named(tmp_path: Path, monkeypatch: p
     benchmarks = {name: lambda rounds, name=name: called.append(name) or [] for name in command.BENCHMARKS}
     monkeypatch.setattr(command, "BENCHMARKS", benchmarks)
     monkeypatch.setattr("sys.argv", ["benchmarks", "--output", str(tmp_path / "b.json")])
-    assert command.main() == 0 and called == ["projection", "training", "encode", "explain", "cold"]
+    assert command.main() == 0 and called == ["projection", "training", "encode", "explain", "serve", "cold"]
     monkeypatch.setattr("sys.argv", ["benchmarks", "whole", "--output", str(tmp_path / "b.json")])
-    assert command.main() == 0 and called[5:] == ["whole"]
+    assert command.main() == 0 and called[6:] == ["whole"]
 
 
 @pytest.mark.parametrize("job", training.JOBS, ids=lambda job: job.title)
@@ -297,4 +297,4 @@ def test_an_unknown_benchmark_is_refused(monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert "the choices are: projection, training, encode, explain, cold, whole" in capsys.readouterr().err
+    assert "the choices are: projection, training, encode, explain, serve, cold, whole" in capsys.readouterr().err
