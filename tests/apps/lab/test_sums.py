@@ -13,7 +13,7 @@ from splade.reporting.explained import round_to_sum
 from tests.apps.lab.conftest import Lab
 from tests.builders import toy_reviews
 
-TEXTS = 200
+TEXTS, REMOVED_FROM = 200, 6
 
 SCRIPTS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("read.js", "show.js")]
 READ, SHOW = (script.strip().rstrip(";") for script in SCRIPTS)
@@ -54,7 +54,7 @@ def test_the_column_adds_up_to_the_logit_for_every_text_and_class(lab: Lab) -> N
 def test_it_adds_up_after_each_of_several_removals(lab: Lab) -> None:
     page = lab.open("explain", model="three", text="a good film")
     page.wait_for_selector(".waterfall")
-    texts, _ = toy_reviews(12, seed=1)
+    texts, _ = toy_reviews(REMOVED_FROM, seed=1)
     one_by_one = [
         {"operation": "silence", "what": "very"},
         {"operation": "delete", "what": "1"},
@@ -63,7 +63,7 @@ def test_it_adds_up_after_each_of_several_removals(lab: Lab) -> None:
     ]
     removals = [one_by_one[: count + 1] for count in range(len(one_by_one))]
     found = page.evaluate(SHOW.replace("READ", READ), ["three", texts, removals])
-    assert len(found) == 3 * 12 * 4
+    assert len(found) == 3 * REMOVED_FROM * len(removals)
     for one in found:
         assert one["was"]
         check_table(one)
