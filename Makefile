@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint bench clean
+.PHONY: help quickstart lab test lint bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -18,6 +18,10 @@ quickstart: .venv/.installed ## train on packaged reviews, then explain sentence
 	@echo
 	@echo "Report: results/quickstart/report.html"
 	@echo "Model:  results/quickstart/model"
+
+lab: .venv/.installed ## read and question the quickstart's model in the browser
+	@test -d results/quickstart/model || { echo "There is no model yet; 'make quickstart' trains it." >&2; exit 2; }
+	$(BIN)/lexical-sae serve results/quickstart/model
 
 test: .venv/.installed ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         predict_proba,
     )
     from splade.models.lexical_sae import LexicalSAE
+    from splade.reporting.notebook import explanation_html, tagged_html
     from splade.surgery.suppress import restore_words, silence_words, suppress_token_globally, suppress_words
     from splade.surgery.suppressed_model import SuppressedModel
     from splade.tagging import explain_tags, explain_tags_batch, tag_batch, tag_model
@@ -33,6 +34,7 @@ __all__ = [
     "explain_model",
     "explain_tags",
     "explain_tags_batch",
+    "explanation_html",
     "predict",
     "predict_batch",
     "predict_model",
@@ -43,6 +45,7 @@ __all__ = [
     "suppress_words",
     "tag_batch",
     "tag_model",
+    "tagged_html",
 ]
 
 _HOMES = {
@@ -57,6 +60,7 @@ _HOMES = {
         "predict_proba",
     ),
     "splade.models.lexical_sae": ("LexicalSAE",),
+    "splade.reporting.notebook": ("explanation_html", "tagged_html"),
     "splade.surgery.suppress": ("restore_words", "silence_words", "suppress_token_globally", "suppress_words"),
     "splade.surgery.suppressed_model": ("SuppressedModel",),
     "splade.tagging": ("explain_tags", "explain_tags_batch", "tag_batch", "tag_model"),

@@ -16,7 +16,7 @@ import atexit
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -64,6 +64,19 @@ def toy_tagger(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     result = run_cli("train", *sets(settings))
     assert result.exit_code == 0, result.output
     return ToyRun(folder / "out", folder / "data", backbone, files, settings, result)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium, closed after each file: while it is open, its loop is the one that runs."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no chromium; Debian's package has one (apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(autouse=True)

@@ -101,7 +101,7 @@ def test_every_file_of_the_package_is_packed(project: dict[str, Any]) -> None:
     packed = set()
     for package, patterns in project["tool"]["setuptools"]["package-data"].items():
         folder = ROOT.joinpath(*package.split("."))
-        packed |= {path for pattern in patterns for path in folder.glob(pattern)}
+        packed |= {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
     others = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
     assert others == packed and PACKAGE / "py.typed" in packed
     assert all((path.parent / "__init__.py").exists() for path in PACKAGE.rglob("*.py"))

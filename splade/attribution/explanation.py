@@ -142,6 +142,12 @@ class Explanation:
         }
         return found if self.interactions is None else found | {"interactions": self.interactions.to_json()}
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from splade import explanation_html
+
+        return explanation_html(self)
+
 
 def _plain(numbers: Mapping[str, float]) -> dict[str, float]:
     """NumPy scalars become floats here: `json` refuses them."""

@@ -100,6 +100,12 @@ class TaggedText:
         Columns are parted by white space, so in a word or a tag an underscore stands for it."""
         return "".join(f"{one_field(word.word)} {one_field(word.tag)}\n" for word in self.words) + "\n"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from splade import tagged_html
+
+        return tagged_html(self)
+
 
 @dataclass(frozen=True)
 class ExplainedWord:
@@ -157,6 +163,12 @@ class ExplainedText:
     def to_json(self) -> dict[str, object]:
         """The stable machine-readable form that `lexical-sae explain --json` prints, one object a text."""
         return self.tagged.to_json() | {"explained": [word.to_json() for word in self.explained]}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from splade import tagged_html
+
+        return tagged_html(self.tagged, self.explained)
 
 
 def _entities(text: str, words: list[TaggedWord]) -> list[Entity]:

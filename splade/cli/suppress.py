@@ -44,7 +44,10 @@ def suppress(
     word: Words = None,
     token: Tokens = None,
     silence: Silenced = None,
-    file: Annotated[Path | None, typer.Option("--file", help="Shut the tokens of the words here, one a line.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Shut the tokens of the words here, one a line; or a list of the Lab (.json)."),
+    ] = None,
     concept: ConceptFile = None,
     undo: Annotated[bool, flag("--undo", "Restore these instead; without any, all that was removed.")] = False,
     probe: Annotated[
@@ -70,12 +73,13 @@ def suppress(
     check_model_folder(model)
     check_place(model, output)
     loaded = load(model)
+    from splade.surgery.removal_list import RemovalList, read_removals
     from splade.surgery.suppress import restore, suppress_token_globally
-    from splade.surgery.targets import read_words
 
     numbers = [int(one) if one.isdecimal() and len(one) < LONGEST_NUMBER else one for one in token or []]
-    tokens: list[str | int] = [*(word or []), *numbers, *(read_words(file) if file is not None else [])]
-    silenced, who = list(silence or []), account(person, role, reason, purpose)
+    listed = RemovalList([], []) if file is None else read_removals(file)
+    tokens: list[str | int] = [*(word or []), *numbers, *listed.shut]
+    silenced, who = [*(silence or []), *listed.silence], account(person, role, reason, purpose)
     if concept is not None:
         from splade.surgery.concept_file import read_concept
 
@@ -83,14 +87,7 @@ def suppress(
         tokens, silenced = [*tokens, *shut], [*silenced, *spoken]
         who = replace(who, groups={found.name: {"source": found.source}})
     operate = restore if undo else suppress_token_globally
-    matched = operate(
-        loaded,
-        tokens,
-        silenced,
-        account=who,
-        probes=probe or None,
-        key=key,
-    )
+    matched = operate(loaded, tokens, silenced, account=who, probes=probe or None, key=key)
     save(loaded, output)
     for sentence in matched.sentences(restored=undo):
         print(one_line(sentence))

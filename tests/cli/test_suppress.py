@@ -57,6 +57,14 @@ def test_removes_says_what_matched_and_undoes(model: Path, tmp_path: Path) -> No
     assert contents(model) == before
 
 
+def test_a_list_of_the_lab(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "removals.json").write_text('{"model": "m", "shut": ["charming"], "silence": ["film"]}')
+    without = tmp_path / "without"
+    done = run_cli("suppress", "--model", model, "--file", tmp_path / "removals.json", "--output", without)
+    assert done.exit_code == 0, done.output
+    assert "charming" not in tokens_of(without) and words_of(without)["film"] == 0
+
+
 def test_a_token_by_its_number(model: Path, tmp_path: Path) -> None:
     number = LexicalSAE.from_pretrained(model).vocabulary.names.index("witty")
     done = run_cli("suppress", "--model", model, "--token", number, "--token", "##ing", "--output", tmp_path / "out")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from splade.reporting.report import Explained, explained, shown_sentences, whole_numbers, write_report
+from splade.reporting.report import shown_sentences, whole_numbers, write_report
+from splade.reporting.sentences import Explained, explained
 from tests.reporting.builders import (
     build_classes,
     build_explanation,

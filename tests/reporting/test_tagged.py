@@ -14,7 +14,8 @@ from splade.attribution.explanation import Explanation, TokenScore, WordScore
 from splade.attribution.tagged import ExplainedText, ExplainedWord, TaggedText, TaggedWord
 from splade.reporting.explained import tag_rows
 from splade.reporting.plots import validation_score
-from splade.reporting.report import tagged_sentence, write_report
+from splade.reporting.report import write_report
+from splade.reporting.sentences import tagged_sentence
 from splade.reporting.tagged import ContextRow, context_rows, stretches, unmeasured_words
 from splade.reporting.tagged_terminal import print_explained_tags, print_tagged
 from tests.reporting.builders import build_tagging_results
