@@ -11,7 +11,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from splade.evaluation.figure import MISSING, is_number
-from splade.reporting.report import FAINTEST, STRONGEST, Plot, sentence_case
+from splade.reporting.report import Plot, sentence_case
+from splade.reporting.sentences import FAINTEST, STRONGEST
 from splade.reporting.svg import BLUE, GREY, ORANGE, draw_svg
 
 BASELINE, WANTED = "baseline", "suppression_refit"

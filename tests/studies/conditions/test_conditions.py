@@ -53,7 +53,7 @@ def coded(model: LexicalSAE, name: str, number: int, seed: int) -> CodedTexts:
 def bench(model: LexicalSAE) -> Bench:
     training, validation, test = (
         coded(model, name, number, seed)
-        for name, number, seed in (("train", 240, 0), ("validation", 120, 1), ("test", 160, 2))
+        for name, number, seed in (("train", 240, 0), ("validation", 240, 1), ("test", 160, 2))
     )
     _, view = CONDITIONS.get("leace_hidden").view(training)
     for part in (training, validation, test):
@@ -74,7 +74,7 @@ def test_every_condition_scores_all_texts(bench: Bench, name: str) -> None:
     ran = list(condition(bench).run())
     assert len(ran) == (2 if name.startswith("random") else 1)
     for each in ran:
-        assert {part: scores.shape for part, scores in each.scores.items()} == {"validation": (120,), "test": (160,)}
+        assert {part: scores.shape for part, scores in each.scores.items()} == {"validation": (240,), "test": (160,)}
         assert all(np.isfinite(scores).all() for scores in each.scores.values())
         assert (each.refit_epoch is not None) == condition.refits
     assert condition.title and condition.about.endswith(".")
