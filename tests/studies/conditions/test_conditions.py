@@ -162,18 +162,13 @@ def test_listed_words(bench: Bench, tmp_path: Path) -> None:
         WORD_CHOICES.get("listed")(listed, 0.1)
 
 
-def test_groups_without_harmless_training_texts_are_refused(bench: Bench) -> None:
-    training = bench.training
-    members = {"film": training.members["film"] & training.positive}
-    without = Bench(
-        bench.model,
-        bench.settings,
-        bench.positive,
-        CodedTexts("train", training.texts, training.positive, training.labels, members, training.codes),
-        *(bench.validation, {}, 0, bench.blind),
-    )
-    with pytest.raises(DataError, match="No group has 50 negative training texts"):
-        WORD_CHOICES.get("gap")(without, 0.1)
+def test_groups_without_harmless_validation_texts_are_refused(bench: Bench) -> None:
+    of = bench.validation
+    members = {"film": of.members["film"] & of.positive}
+    without = CodedTexts("validation", of.texts, of.positive, of.labels, members, of.codes)
+    blinded = Bench(bench.model, bench.settings, bench.positive, bench.training, without, {}, 0, bench.blind)
+    with pytest.raises(DataError, match="No group has 50 negative validation texts"):
+        WORD_CHOICES.get("gap")(blinded, 0.1)
 
 
 def test_names_of_a_concept(bench: Bench, tmp_path: Path) -> None:
