@@ -76,7 +76,7 @@ def test_it_leaves_results_a_table_and_a_page_and_runs_nothing_twice(
     [
         ({"evaluation__bias_terms": None}, "The data has no columns of groups"),
         ({"surgery__test_sets": ["nowhere"]}, "There is no set 'nowhere' in the data root nor among the packages"),
-        ({"surgery__words": "gap", "surgery__conditions": ["suppression"]}, "negative training texts"),
+        ({"surgery__words": "gap", "surgery__conditions": ["suppression"]}, "negative validation texts"),
         ({"surgery__conditions": ["leace_tokens"]}, "LEACE erases groups that 20 training texts are about"),
         ({"evaluation__bias_positive": ["good"]}, "names 'good', which is none of the labels"),
         ({"surgery__conditions": ["supression"]}, "suppression"),
