@@ -56,6 +56,7 @@ def test_help_lists_the_commands() -> None:
         "bias",
         "suppress",
         "concept",
+        "serve",
         "rehash",
     }
     assert all(name in run_cli("--help").stdout for name in ("train", "evaluate", "predict", "explain"))

@@ -112,7 +112,7 @@ def test_an_unreachable_hub_is_one_sentence_and_quick(tmp_path: Path) -> None:
     message = str(raised.value)
     assert message.startswith("The set 'movie_sentence' is neither in a data root nor packaged, and")
     assert "set LEXICAL_SAE_DATA to a data root that has it, give data.train_file, or use one of:" in message
-    assert message.endswith("movie_reviews, movie_sentences, mine. Did you mean 'movie_sentences'?")
+    assert message.endswith("movie_reviews, movie_sentences, comments, mine. Did you mean 'movie_sentences'?")
     assert "\n" not in message
 
 
