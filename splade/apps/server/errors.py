@@ -98,10 +98,10 @@ def _named(error: HTTPException, request: Request) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return Refusal(404, "not_found", "There is nothing here; what there is says /docs.")
+        return Refusal(404, "not_found", "There is nothing here; /docs lists what there is.")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = ", ".join(_methods(request, (error.headers or {}).get("Allow", "")))
-        said = f"This is asked with {allowed}, not so; what there is says /docs."
+        said = f"{request.method} is not answered here, only {allowed}; /docs lists what there is."
         return Refusal(405, "method_not_allowed", said, {"Allow": allowed})
     return Refusal(error.status_code, "invalid_request", "The request could not be read; see /docs.", error.headers)
 
@@ -124,7 +124,9 @@ def _first_of(error: RequestValidationError) -> Refusal:
         how = "send a JSON object" if name == WHOLE else "give it"
         return invalid(f"{name} is missing; {how}, as /docs says.")
     if kind == "extra_forbidden":
-        return invalid(f"There is no key {shown(str(place[-1]))} here; leave it out.{nearest(str(place[-1]), KEYS)}")
+        key = str(place[-1])
+        others = [each for each in KEYS if each != key]
+        return invalid(f"There is no key {shown(key)} here; leave it out.{nearest(key, others)}")
     said = str(problem["msg"]).removeprefix("Value error, ")
     return invalid(f"{name} is wrong: {_lower(said)}.")
 

@@ -18,6 +18,9 @@ import "./views/words-view.js";
 
 const GUIDED = "lexical-sae-guided";
 
+/** Milliseconds that a message stands over the page. */
+const MESSAGE_STANDS = 5000;
+
 const NAMES = { explain: "Explain", compare: "Compare", words: "Words", data: "Data and bias" };
 
 export class App extends Element {
@@ -33,6 +36,7 @@ export class App extends Element {
   #error = "";
   #locked = false;
   #said = "";
+  #saidFor = 0;
 
   connectedCallback() {
     super.connectedCallback();
@@ -80,6 +84,8 @@ export class App extends Element {
   /** Go somewhere else, as a link would. @param {Partial<Place>} change @param {{replace?: boolean}} [how] */
   go(change, { replace = false } = {}) {
     const place = { ...this.place, ...change };
+    // What was taken away from one text is not asked of another.
+    if (place.text !== this.place.text && !("removals" in change)) [place.removals, place.word] = [[], change.word ?? null];
     if (typeof place.text === "string") place.text = wellFormed(place.text);
     place.other = wellFormed(place.other);
     const fragment = writePlace(place);
@@ -113,6 +119,11 @@ export class App extends Element {
   say(said) {
     this.#said = said;
     this.update();
+    clearTimeout(this.#saidFor);
+    this.#saidFor = setTimeout(() => {
+      this.#said = "";
+      this.update();
+    }, MESSAGE_STANDS);
   }
 
   /** Something was refused: where it is for want of a key, ask for one. @param {unknown} error */

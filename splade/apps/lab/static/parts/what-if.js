@@ -38,10 +38,16 @@ export function whatIf(shown) {
   </section>`;
 }
 
+/** Whether two removals are one: a word is silenced in all casings. @param {Removal} one @param {Removal} other */
+export function isSame(one, other) {
+  const same = one.operation === "silence" ? one.what.toLowerCase() === other.what.toLowerCase() : one.what === other.what;
+  return one.operation === other.operation && same;
+}
+
 /** @param {Shown} shown @param {NonNullable<Shown["selected"]>} word */
 function chosen(shown, word) {
   const has = (/** @type {Removal["operation"]} */ operation, /** @type {string} */ what) =>
-    shown.removals.some((one) => one.operation === operation && one.what === what);
+    shown.removals.some((one) => isSame(one, { operation, what }));
   const deleted = has("delete", String(word.number));
   const tokens = word.tokens.filter((one) => one.token !== "(not a word)").slice(0, 4);
   return html`<div class="chosen">
@@ -127,7 +133,7 @@ function effects(shown) {
   const rows = [
     ["before", "", 0],
     ...(deletes ? [["deleting", "the model reads another text", 1]] : []),
-    ["direct part", "what was taken away had added this, with its sign turned", 2],
+    ["direct part", `what was taken away had added this${deletes ? " in what is left" : ""}, with its sign turned`, 2],
     ["mask part", "the words that are left weigh differently", 3],
     ["now", "", 4],
   ];

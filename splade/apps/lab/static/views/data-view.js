@@ -85,7 +85,7 @@ export class DataView extends SurveyView {
     );
     const end = Math.ceil(most * 20) / 20;
     return html`<section><h3>Groups</h3>
-      <p class="note">Errors in texts about a group, beside those in all others. A gap to the right is more errors; the
+      <p class="note">Errors in texts about a group, beside those in all texts. A gap to the right is more errors; the
         line is a 95\u202f% interval, and one that crosses zero shows nothing.</p>
       ${this.#groups("False alarms", "fpr", data(bias.groups, "fpr"), end)}
       ${this.#groups("Misses", "fnr", data(bias.groups, "fnr"), end)}

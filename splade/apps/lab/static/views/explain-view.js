@@ -12,7 +12,7 @@ import { problem, waiting } from "../parts/notices.js";
 import { markOf } from "../parts/shaded-text.js";
 import { sumOptions } from "../parts/sum-options.js";
 import { waterfall } from "../parts/waterfall.js";
-import { whatIf } from "../parts/what-if.js";
+import { isSame, whatIf } from "../parts/what-if.js";
 
 /** @typedef {import("../core/types.js").Explanation} Explanation */
 /** @typedef {import("../core/types.js").Removal} Removal */
@@ -225,7 +225,7 @@ export class ExplainView extends View {
   /** @param {Removal} removal */
   takeAway(removal) {
     const { removals } = this.place;
-    if (removals.some((one) => one.operation === removal.operation && one.what === removal.what)) return;
+    if (removals.some((one) => isSame(one, removal))) return;
     this.#focus = ".undo";
     this.app.go({ removals: [...removals, removal] });
   }

@@ -11,7 +11,7 @@ import { problem, waiting } from "../parts/notices.js";
 import "../parts/shaded-text.js";
 import { sumOptions } from "../parts/sum-options.js";
 import { waterfall } from "../parts/waterfall.js";
-import { whatIf } from "../parts/what-if.js";
+import { isSame, whatIf } from "../parts/what-if.js";
 
 /** @typedef {import("../core/types.js").TaggedText} TaggedText */
 /** @typedef {import("../core/types.js").Sum} Sum */
@@ -242,7 +242,7 @@ export class TaggerView extends View {
   /** @param {Removal} removal */
   #takeAway(removal) {
     const { removals } = this.place;
-    if (removals.some((one) => one.operation === removal.operation && one.what === removal.what)) return;
+    if (removals.some((one) => isSame(one, removal))) return;
     this.#focus = ".undo";
     this.app.go({ removals: [...removals, removal], word: this.result?.word ?? null });
   }

@@ -38,8 +38,8 @@ export class WordsView extends SurveyView {
       undefined,
       (/** @type {Circuits} */ answer) => (this.circuits = answer),
     );
-    if (!query) this.word = null;
-    else this.#ask(model, query);
+    if (query !== this.word?.word) [this.word, this.#wordError] = [null, ""];
+    if (query) this.#ask(model, query);
   }
 
   /** @param {string} model @param {string} query */
@@ -61,7 +61,7 @@ export class WordsView extends SurveyView {
         ? "words" : "texts"} that were given the label. Search for a word to see what it says, and where.</p>
       ${this.#search()}
       ${problem(this.#wordError)}
-      ${this.place.query && this.word ? this.#about(this.word) : nothing}
+      ${this.place.query && this.word ? this.#about(this.word) : waiting(Boolean(this.place.query && !this.#wordError))}
       ${problem(this.error)}
       ${found && !this.error ? this.#circuits(found) : waiting(this.busy)}`;
   }
