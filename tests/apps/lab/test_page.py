@@ -234,6 +234,27 @@ def test_two_texts_differ_by_what_their_words_add(lab: Lab) -> None:
     page.wait_for_function("() => document.querySelectorAll('.sides .verdict').length === 2")
 
 
+def test_what_was_taken_from_one_text_is_not_asked_of_another(lab: Lab) -> None:
+    page = lab.open("explain", text=TEXT, silence="dull", delete="1")
+    settled(page)
+    assert page.locator(".removals li").count() == 2
+    page.get_by_role("link", name="Compare").click()
+    page.wait_for_selector(".difference")
+    page.locator("#text").fill("a good film")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_function("() => location.hash.includes('a+good+film')")
+    page.get_by_role("link", name="Explain", exact=True).click()
+    settled(page)
+    assert page.locator(".removals li").count() == 0
+
+
+def test_a_word_is_silenced_once_in_all_its_casings(lab: Lab) -> None:
+    page = lab.open("explain", text="a dull film , Dull and DULL", silence="Dull")
+    settled(page)
+    press_word(page, "DULL")
+    assert page.locator(".what-if").get_by_role("button", name="Silence the word").is_disabled()
+
+
 def test_words_and_mistakes_lead_to_their_sums(lab: Lab) -> None:
     page = lab.open("words", model="reviews")
     page.locator(".circuit th a").first.click()
