@@ -67,6 +67,9 @@ def verify(
     from splade.surgery.verification import verify as verified
 
     found = verified(loaded, key=key)
+    if not found.records:
+        print(f"{model} has no records, and nothing is removed from it: there was nothing to check.")
+        return
     print(
         f"{model}: {found.records} record(s) hold; {found.texts} text(s) were read again, and the largest difference "
         f"of a logit is {found.difference:.1e}; {found.signed} signature(s) checked."
