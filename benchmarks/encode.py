@@ -11,7 +11,6 @@ import importlib.util
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any, Literal
 
 import torch
@@ -139,10 +138,7 @@ def build_sparse_encoder(job: Job) -> Work:
 
 
 def _folder(backbone: str) -> str:
-    if backbone not in ALIASES:
-        return backbone
-    distribution, folder = ALIASES[backbone]
-    return str(metadata.distribution(distribution).locate_file(folder))
+    return str(ALIASES[backbone].locate(backbone)) if backbone in ALIASES else backbone
 
 
 def run(rounds: int = 5, count: int = 256, root: str | None = None, **options: Any) -> list[Result]:

@@ -242,6 +242,11 @@ def _job(folder: Path) -> encode.Job:
     return encode.Job(tuple(toy_reviews(9)[0]), backbone=str(folder), max_length=16, batch_size=4, active=10)
 
 
+def test_an_alias_is_the_folder_that_it_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(encode.ALIASES["minilm"]), "locate", lambda self, alias: tmp_path / alias)
+    assert encode._folder("minilm") == str(tmp_path / "minilm") and encode._folder("some/model") == "some/model"
+
+
 @pytest.mark.parametrize("support", encode.SUPPORTS)
 def test_ours_encodes_every_text(tiny_backbone_path: Path, support: str) -> None:
     facts = encode.build_ours(_job(tiny_backbone_path), support)()  # type: ignore[arg-type]
