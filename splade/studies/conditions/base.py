@@ -149,8 +149,9 @@ class Condition(ABC):
 
     @classmethod
     def view(cls, training: CodedTexts) -> tuple[str, View]:
-        """The view called `view_name`, and what it is known by; fitted on the training texts' hidden states."""
-        raise NotImplementedError
+        """The view called `view_name`, and what it is known by; fitted on the training texts' hidden states. Asked only
+        of a condition that has one."""
+        raise TypeError(f"{cls.__name__} reads the plain view and has none of its own.")
 
     def codes(self, part: CodedTexts) -> Codes:
         """What it leaves of texts."""
